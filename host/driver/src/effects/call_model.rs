@@ -1,0 +1,179 @@
+//! B3: one model call, pulled to its end. What it says is news until the step is committed.
+
+use std::{sync::Arc, time::Instant};
+
+use futures::{StreamExt as _, stream};
+use mainstay_journal::Committed;
+use mainstay_protocol::{
+    RouteName, StepIndex, TurnId,
+    failure::CallFailure,
+    model::{Delta, ModelRequest, ToolChoice, ToolOffer},
+    news::News,
+    record::v1::{Attempt, AttemptError, Build, ContextOwner, Reason},
+};
+use mainstay_session::{Command, Effect, Output};
+
+use super::{
+    CallPlace, Context, Outcome, Work,
+    assemble::{Assembled, Assembler},
+    hooks::build,
+};
+use crate::{routes::Route, session::proposal::Staged};
+
+/// Asks the model of the session's route.
+pub(crate) fn call_model(context: Context, effect: &Committed<Effect>) -> Work {
+    let Effect::CallModel { turn, step } = effect.get() else { return stream::empty().boxed() };
+    let (turn, step) = (turn.clone(), *step);
+    stream::once(async move { Step { context, turn, step }.run().await }).boxed()
+}
+
+struct Step {
+    context: Context,
+    turn: TurnId,
+    step: StepIndex,
+}
+
+/// An attempt that gave nothing.
+struct Lost {
+    error: AttemptError,
+    usage: Option<mainstay_protocol::model::Usage>,
+}
+
+impl From<CallFailure> for Lost {
+    fn from(failure: CallFailure) -> Self {
+        let error = match failure {
+            CallFailure::Guest(error) => AttemptError::Adapter(error),
+            failure => AttemptError::Call(failure),
+        };
+        Self { error, usage: None }
+    }
+}
+
+impl Step {
+    async fn run(self) -> Outcome {
+        self.context.shared.pass("model.started");
+        let began = Instant::now();
+        let Some(name) = self.context.state.route().cloned() else {
+            return self.fail(Vec::new(), Reason::new("no-route", "the session has no model route"));
+        };
+        if let Some(problem) = self.context.view.invalid() {
+            return self
+                .fail(Vec::new(), Reason::new("invalid-request", format!("the history is not valid: {problem}")));
+        }
+        let Some(route) = self.context.shared.routes.find(&name).cloned() else {
+            let reason = format!("the route `{name}` is not in the manifest; add it, or select another");
+            return self.fail(Vec::new(), Reason::new("unknown-route", reason));
+        };
+        let Some(adapter) = self.context.snapshot.model_adapter(&route.adapter).cloned() else {
+            let reason = format!("the adapter `{}` of route `{name}` is not an active plugin", route.adapter);
+            return self.fail(Vec::new(), Reason::new("unknown-adapter", reason));
+        };
+        let served_by = build(&adapter);
+        let attempt = |usage, error| attempt(&name, &served_by, began, usage, error);
+        match self.attempt(&route, adapter.clone()).await {
+            Ok((whole, staged)) => {
+                let attempts = vec![attempt(whole.usage, None)];
+                let context_owner = ContextOwner { route: name.clone(), context_group: route.context_group };
+                let output = Output { items: whole.items, attempts, context_owner, finish: whole.finish };
+                let command = Command::AcceptOutput { turn: self.turn, step: self.step, output };
+                Outcome::Decided(vec![command], staged)
+            }
+            Err(lost) => {
+                let reason = why(&name, &lost.error);
+                let attempts = vec![attempt(lost.usage, Some(lost.error))];
+                self.drop_attempt();
+                self.fail(attempts, reason)
+            }
+        }
+    }
+
+    async fn attempt(
+        &self,
+        route: &Route,
+        adapter: Arc<mainstay_runtime::Generation>,
+    ) -> Result<(Assembled, Staged), Lost> {
+        let name = format!("{}/{}/model", self.turn, self.step);
+        let place = CallPlace { name, turn: Some(&self.turn), step: Some(self.step) };
+        let mut invocation = self.context.invocation(&place, adapter.name());
+        invocation.context_group = Some(route.context_group.clone());
+        invocation.transcript = Some(Arc::new(self.context.view.for_model(&route.context_group)));
+        let mut completion = adapter.start_model(invocation, self.request(route)).await.result?;
+        let mut assembler = Assembler::new(&route.context_group);
+        let broken = |reason: String| Lost::from(CallFailure::BadOutput { reason });
+        while !assembler.has_finished() {
+            let deltas = completion
+                .next()
+                .await
+                .map_err(|failure| Lost { usage: assembler.usage().cloned(), ..Lost::from(failure) })?;
+            for delta in deltas {
+                self.tell(&delta);
+                assembler.take(delta).map_err(broken)?;
+            }
+        }
+        let closed = completion.close();
+        closed.result?;
+        let staged = Staged::from([(adapter.name().clone(), closed.staged)]);
+        Ok((assembler.end().map_err(broken)?, staged))
+    }
+
+    fn request(&self, route: &Route) -> ModelRequest {
+        let offer = |tool: &mainstay_runtime::CatalogTool| ToolOffer {
+            name: tool.definition.name.clone(),
+            description: tool.definition.description.clone(),
+            input_schema: tool.definition.input_schema.clone(),
+            extras: tool.definition.extras.clone(),
+        };
+        ModelRequest {
+            model: route.model.clone(),
+            settings: route.settings.clone(),
+            system: Vec::new(),
+            tools: self.context.snapshot.tools().map(offer).collect(),
+            tool_choice: ToolChoice::Auto,
+            output_schema: None,
+            max_output_tokens: None,
+            extras: None,
+        }
+    }
+
+    fn tell(&self, delta: &Delta) {
+        // Private parts are between the host and the adapter.
+        if matches!(delta, Delta::PrivatePart(_)) {
+            return;
+        }
+        let news = || [News::Delta { turn: self.turn.clone(), step: self.step, delta: delta.clone() }];
+        self.context.shared.hub.tell(&self.context.session, news);
+    }
+
+    fn drop_attempt(&self) {
+        let news = || [News::AttemptDropped { turn: self.turn.clone(), step: self.step }];
+        self.context.shared.hub.tell(&self.context.session, news);
+    }
+
+    fn fail(self, attempts: Vec<Attempt>, reason: Reason) -> Outcome {
+        let command = Command::FailStep { turn: self.turn, step: self.step, attempts, reason };
+        Outcome::Decided(vec![command], Staged::new())
+    }
+}
+
+fn attempt(
+    route: &RouteName,
+    build: &Build,
+    began: Instant,
+    usage: Option<mainstay_protocol::model::Usage>,
+    error: Option<AttemptError>,
+) -> Attempt {
+    let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    Attempt { route: route.clone(), build: Some(build.clone()), usage, error, ms }
+}
+
+fn why(route: &RouteName, error: &AttemptError) -> Reason {
+    match error {
+        AttemptError::Adapter(error) => {
+            let code = if error.code.is_empty() { "provider-error" } else { &error.code };
+            Reason::new(code, format!("the model of route `{route}` failed: {}", error.message))
+        }
+        AttemptError::Call(failure) => {
+            Reason::new(failure.code(), format!("the adapter of route `{route}` failed: {failure}"))
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! The driver: joins the pure session core with the journal and the plugin runtime. It runs what sessions owe, recovers them
+//! after a crash, and swaps plugins under them.
+//!
+//! The main road of a request: [`Host::op`] -> `session::ops` (decide, commit, acknowledge) -> `session::actor` (what is owed
+//! next) -> `effects` (hooks on a proposal; models and tools from committed state) -> commit -> [`News`].
+//!
+//! [`News`]: mainstay_protocol::news::News
+
+mod clock;
+mod effects;
+mod errors;
+mod failpoint;
+mod host;
+mod hub;
+mod plugins;
+mod routes;
+mod session;
+mod shared;
+mod state_reader;
+pub mod view;
+
+pub use errors::{HostError, OpenError, SwapError};
+pub use failpoint::Failpoint;
+pub use host::{Host, HostOptions, OpenSession, Opened};
+pub use plugins::{
+    assemble::AssembleError,
+    check::{CheckReport, InspectError, PluginCheck, check, inspect_package},
+    package::{PackageError, PackageFiles, read_package},
+};

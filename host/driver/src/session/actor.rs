@@ -1,0 +1,383 @@
+//! The main road of a session: what is owed -> decide -> commit -> effect -> plugin -> decide -> commit -> news.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::StreamExt as _;
+use mainstay_journal::{Commit, CommitError, Committed, NewSubmission, ReadError};
+use mainstay_protocol::{
+    Ordinal, RouteName, SessionId, news::News, op::Refusal, record::RecordBody, tool::Effect as EffectClass,
+};
+use mainstay_runtime::{Hook, Snapshot};
+use mainstay_session::{Command, Effect, FinishedCall, Phase, Refused, State, pending};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::timeout,
+};
+
+use super::{
+    Request, barrier,
+    history::History,
+    proposal::{Proposal, Staged},
+};
+use crate::{
+    clock,
+    effects::{self, Context, Outcome, Work},
+    errors::{HostError, OpenError},
+    hub::public_item,
+    shared::Shared,
+};
+
+/// How long an actor without work stays, so that a conversation does not start one for each message.
+const LINGER: Duration = Duration::from_secs(5);
+
+/// A running session.
+pub(crate) struct Actor {
+    pub(super) shared: Arc<Shared>,
+    pub(super) session: SessionId,
+    pub(super) base: Committed<State>,
+    pub(super) proposal: Proposal,
+    history: History,
+    pinned: Option<Arc<Snapshot>>,
+    inbox: mpsc::Receiver<Request>,
+    waiting: Vec<oneshot::Sender<()>>,
+}
+
+/// Why an actor stops before its time. What is durable stays as it is.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Stop {
+    /// A transition could not be made durable.
+    #[error("the journal did not take a transition: {0}")]
+    Commit(#[from] CommitError),
+    /// The journal could not be read.
+    #[error("the journal could not be read: {0}")]
+    Read(#[from] ReadError),
+    /// The core refused what the driver computed.
+    #[error("an internal error: {0}")]
+    Bug(String),
+}
+
+/// Why an actor ended.
+pub(crate) enum End {
+    /// It has no work. The requests that came in the meantime are handed back.
+    Idle(mpsc::Receiver<Request>),
+    /// All handles are gone: the host shuts down.
+    Closed,
+    /// Something failed.
+    Stopped(Stop),
+}
+
+enum Flow {
+    Go,
+    Idle,
+    Closed,
+}
+
+impl Actor {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        session: SessionId,
+        base: Committed<State>,
+        inbox: mpsc::Receiver<Request>,
+    ) -> Self {
+        let proposal = Proposal::on(base.get());
+        let history = History::default();
+        Self { shared, session, base, proposal, history, pinned: None, inbox, waiting: Vec::new() }
+    }
+
+    /// B0: takes the session up after a restart, and closes what can't go on. Gives the last record.
+    pub(crate) async fn resume(
+        &mut self,
+        route: Option<RouteName>,
+        metadata: Option<String>,
+    ) -> Result<Ordinal, OpenError> {
+        let resumed = self.proposal.apply(Command::Resume { route, metadata }, clock::now());
+        if let Err(refused) = resumed {
+            return Err(match refused {
+                Refused::Op(_) => OpenError::NoRoute,
+                Refused::Stale(why) => Refusal::Stopped { reason: why.to_owned() }.into(),
+            });
+        }
+        match self.commit_proposal().await {
+            Ok(()) => Ok(self.base.get().head()),
+            Err(Stop::Commit(error)) => Err(HostError::from(error).into()),
+            Err(stop) => Err(Refusal::Stopped { reason: stop.to_string() }.into()),
+        }
+    }
+
+    /// Runs until there is no work, or something fails.
+    pub(crate) async fn run(mut self) -> End {
+        loop {
+            match self.advance().await {
+                Ok(Flow::Go) => {}
+                Ok(Flow::Idle) => return End::Idle(self.inbox),
+                Ok(Flow::Closed) => return End::Closed,
+                Err(stop) => return End::Stopped(stop),
+            }
+        }
+    }
+
+    /// Does the one thing that is owed next.
+    async fn advance(&mut self) -> Result<Flow, Stop> {
+        let Some(effect) = pending(self.proposal.tip()) else {
+            self.commit_proposal().await?;
+            return self.wait().await;
+        };
+        if self.needs_commit(&effect) && !self.proposal.is_empty() {
+            self.commit_proposal().await?;
+            return Ok(Flow::Go);
+        }
+        let work = self.start(&effect).await?;
+        self.carry_out(&effect, work).await
+    }
+
+    /// What reaches outside waits for its barrier. Stop hooks do too, when there are any: B6.
+    fn needs_commit(&self, effect: &Effect) -> bool {
+        match effect {
+            Effect::CallModel { .. } | Effect::RunCalls { .. } => true,
+            Effect::CheckStop { .. } => !self.snapshot().hooks(Hook::Stop).is_empty(),
+            Effect::StartTurn(_) | Effect::OpenStep { .. } | Effect::DecideCalls { .. } => false,
+        }
+    }
+
+    fn snapshot(&self) -> Arc<Snapshot> {
+        self.pinned.clone().unwrap_or_else(|| self.shared.registry.snapshot())
+    }
+
+    /// Starts an effect. Those that reach outside get the proof that what they follow from is committed.
+    async fn start(&mut self, effect: &Effect) -> Result<Work, Stop> {
+        self.repin(effect);
+        let owed = self.base.project(pending).transpose();
+        let work = match (effect.clone(), owed) {
+            (Effect::OpenStep { turn, step }, _) => {
+                let receipts = self.snapshot().generations().iter().map(|active| active.receipt().clone()).collect();
+                let outcome = Outcome::Decided(vec![Command::OpenStep { turn, step, receipts }], Staged::new());
+                futures::stream::iter([outcome]).boxed()
+            }
+            (Effect::StartTurn(queued), _) => effects::start_turn(self.context().await?, queued, clock::new_turn()),
+            (Effect::DecideCalls { turn, step, calls }, _) => {
+                effects::decide_calls(self.context().await?, turn, step, calls)
+            }
+            (Effect::CheckStop { turn, last_message, continued }, _) => {
+                effects::check_stop(self.context().await?, turn, last_message, continued)
+            }
+            (Effect::CallModel { .. }, Some(owed)) => effects::call_model(self.context().await?, &owed),
+            (Effect::RunCalls { .. }, Some(owed)) => effects::run_calls(&self.context().await?, &owed),
+            (Effect::CallModel { .. } | Effect::RunCalls { .. }, None) => {
+                return Err(Stop::Bug("an effect is owed by the proposal and not by what is committed".to_owned()));
+            }
+        };
+        Ok(work)
+    }
+
+    /// A step pins the code that it begins with. Calls that were answered by a person are planned on the code that is active
+    /// then.
+    fn repin(&mut self, effect: &Effect) {
+        let answered = || {
+            let calls = self.proposal.tip().turn().into_iter().flat_map(mainstay_session::Turn::calls);
+            calls.into_iter().any(|call| call.answer.is_some())
+        };
+        let fresh = match effect {
+            Effect::StartTurn(_) | Effect::OpenStep { .. } => true,
+            Effect::DecideCalls { .. } => self.pinned.is_none() || answered(),
+            Effect::CallModel { .. } | Effect::RunCalls { .. } | Effect::CheckStop { .. } => self.pinned.is_none(),
+        };
+        if fresh {
+            self.pinned = Some(self.shared.registry.snapshot());
+        }
+    }
+
+    async fn context(&mut self) -> Result<Context, Stop> {
+        self.history.load(&*self.shared.journal, &self.shared.tenant, &self.session).await?;
+        Ok(Context {
+            shared: Arc::clone(&self.shared),
+            session: self.session.clone(),
+            state: Arc::new(self.proposal.tip().clone()),
+            snapshot: self.snapshot(),
+            view: self.history.view(&self.proposal.decision().items),
+            staged: self.proposal.staged().clone(),
+        })
+    }
+
+    /// Runs an effect to its end, serving ops in between. An op that takes away what the effect is for drops it.
+    async fn carry_out(&mut self, effect: &Effect, mut work: Work) -> Result<Flow, Stop> {
+        let mut results = Results::of(effect);
+        loop {
+            tokio::select! {
+                biased;
+                request = self.inbox.recv() => {
+                    let Some(request) = request else { return Ok(Flow::Closed) };
+                    self.serve(request).await?;
+                    if !self.still_owes(effect) {
+                        return Ok(Flow::Go);
+                    }
+                }
+                outcome = work.next() => match outcome {
+                    Some(outcome) => self.take(outcome, &mut results).await?,
+                    None => return Ok(Flow::Go),
+                }
+            }
+        }
+    }
+
+    fn still_owes(&self, effect: &Effect) -> bool {
+        let tip = self.proposal.tip();
+        let running = tip.turn().map(|turn| &turn.id);
+        match effect {
+            Effect::StartTurn(queued) => {
+                running.is_none() && !tip.is_parked() && tip.queue().next().is_some_and(|first| first == queued)
+            }
+            Effect::OpenStep { turn, .. }
+            | Effect::DecideCalls { turn, .. }
+            | Effect::CallModel { turn, .. }
+            | Effect::RunCalls { turn, .. }
+            | Effect::CheckStop { turn, .. } => running == Some(turn),
+        }
+    }
+
+    /// Takes what an effect gave.
+    async fn take(&mut self, outcome: Outcome, results: &mut Results) -> Result<(), Stop> {
+        match outcome {
+            Outcome::Decided(commands, staged) => self.apply(commands, staged),
+            Outcome::Ended(finished, staged) => match results.add(finished, staged, self.proposal.tip()) {
+                Ready::Wait => Ok(()),
+                Ready::Whole(command, staged) => self.apply(vec![command], staged),
+                Ready::Early(command, staged) => {
+                    self.apply(vec![command], staged)?;
+                    self.commit_proposal().await
+                }
+            },
+        }
+    }
+
+    fn apply(&mut self, commands: Vec<Command>, staged: Staged) -> Result<(), Stop> {
+        let now = clock::now();
+        for command in commands {
+            self.proposal.apply(command, now).map_err(|refused| Stop::Bug(refused.to_string()))?;
+        }
+        self.proposal.stage(staged);
+        Ok(())
+    }
+
+    async fn commit_proposal(&mut self) -> Result<(), Stop> {
+        if self.proposal.is_empty() {
+            return Ok(());
+        }
+        let proposal = std::mem::replace(&mut self.proposal, Proposal::on(self.base.get()));
+        self.commit(proposal, None).await?;
+        self.proposal = Proposal::on(self.base.get());
+        Ok(())
+    }
+
+    /// The barrier: makes a proposal durable, then takes it as the new base and tells those who watch.
+    pub(super) async fn commit(
+        &mut self,
+        proposal: Proposal,
+        submission: Option<NewSubmission>,
+    ) -> Result<Committed<Commit>, Stop> {
+        let barriers = barrier::names(&proposal.decision().records);
+        let items = proposal.decision().items.clone();
+        let transition = proposal.into_transition(&self.shared.tenant, &self.session, self.base.get(), submission);
+        self.shared.pass_barriers(&barriers, "before");
+        let committed = self.shared.journal.commit(transition).await?;
+        self.shared.pass_barriers(&barriers, "after");
+        self.base = committed.project(|commit| commit.state.clone());
+        self.shared.hub.tell(&self.session, || {
+            let records = committed.records.iter().cloned().map(News::Record);
+            items.iter().map(|item| News::Item(public_item(item))).chain(records).collect::<Vec<_>>()
+        });
+        self.history.append(items);
+        if committed.records.iter().any(|record| matches!(&*record.body, RecordBody::ApprovalRequested(_))) {
+            self.shared.pass("approval.pending");
+        }
+        Ok(committed)
+    }
+
+    /// Nothing is owed: says so to those who wait for it, then waits for a request.
+    async fn wait(&mut self) -> Result<Flow, Stop> {
+        if self.base.get().turn().is_none_or(|turn| !matches!(turn.phase, Phase::Calls(_))) {
+            self.pinned = None;
+        }
+        for waiting in self.waiting.drain(..) {
+            let _ = waiting.send(());
+        }
+        match timeout(LINGER, self.inbox.recv()).await {
+            Ok(Some(request)) => {
+                self.serve(request).await?;
+                Ok(Flow::Go)
+            }
+            Ok(None) => Ok(Flow::Closed),
+            Err(_elapsed) => Ok(Flow::Idle),
+        }
+    }
+
+    async fn serve(&mut self, request: Request) -> Result<(), Stop> {
+        match request {
+            Request::Op(request) => self.serve_op(request).await,
+            Request::Unpark => self.unpark().await,
+            Request::Quiesced(reply) => {
+                self.waiting.push(reply);
+                Ok(())
+            }
+        }
+    }
+
+    async fn unpark(&mut self) -> Result<(), Stop> {
+        if !self.base.get().is_parked() || !self.proposal.is_empty() {
+            return Ok(());
+        }
+        self.apply(vec![Command::Retry { cause: "plugin-swapped".to_owned() }], Staged::new())?;
+        self.commit_proposal().await
+    }
+}
+
+/// The results of a run so far. They commit together, in call order; only the result of a call that must not run twice
+/// commits at once while others still run, so that a crash can't lose it.
+struct Results {
+    running: usize,
+    finished: Vec<(FinishedCall, Staged)>,
+}
+
+enum Ready {
+    Wait,
+    Whole(Command, Staged),
+    Early(Command, Staged),
+}
+
+impl Results {
+    fn of(effect: &Effect) -> Self {
+        let running = match effect {
+            Effect::RunCalls { calls, .. } => calls.len(),
+            _ => 0,
+        };
+        Self { running, finished: Vec::new() }
+    }
+
+    fn add(&mut self, finished: FinishedCall, staged: Staged, state: &State) -> Ready {
+        let Some(turn) = state.turn() else { return Ready::Wait };
+        self.running = self.running.saturating_sub(1);
+        let call = turn.call(finished.index);
+        let at_most_once = call.is_some_and(|call| match &call.life {
+            mainstay_session::Life::Intended(on) => on.effect == EffectClass::AtMostOnce,
+            _ => false,
+        });
+        let results =
+            |results: Vec<FinishedCall>| Command::AcceptResults { turn: turn.id.clone(), step: turn.step, results };
+        if self.running > 0 && at_most_once {
+            return Ready::Early(results(vec![finished]), staged);
+        }
+        self.finished.push((finished, staged));
+        if self.running > 0 {
+            return Ready::Wait;
+        }
+        self.finished.sort_by_key(|(finished, _)| finished.index);
+        let mut whole = Vec::new();
+        let mut all = Staged::new();
+        for (finished, staged) in self.finished.drain(..) {
+            whole.push(finished);
+            for (plugin, writes) in staged {
+                all.entry(plugin).or_default().session.extend(writes.session);
+            }
+        }
+        Ready::Whole(results(whole), all)
+    }
+}

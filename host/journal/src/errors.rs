@@ -1,0 +1,207 @@
+//! What can go wrong, by what the caller can do about it. The texts are fit for outsiders: no SQL and no paths in them; the
+//! log has the rest.
+
+use mainstay_protocol::{Digest, Ordinal, SubmissionId, op::Accepted};
+use rusqlite::ErrorCode;
+
+/// Why the journal could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// Another host holds the folder.
+    #[error(
+        "another host{} has this data folder open: attach to it (`mainstay run` does so by itself), stop it first, or name \
+         another folder", .pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
+    )]
+    Locked {
+        /// Its process id, if it could be read.
+        pid: Option<u32>,
+    },
+    /// A newer build wrote the store, and says that this one must not use it.
+    #[error(
+        "the journal has format {found} and needs a build that knows at least {minimum}; this one knows {supported}: use the \
+         newer build, or restore a backup that was made before the upgrade"
+    )]
+    TooNew {
+        /// The format of the store.
+        found: u32,
+        /// What a build must know to use it.
+        minimum: u32,
+        /// What this build knows.
+        supported: u32,
+    },
+    /// The file is something else.
+    #[error("the file in the journal's place is no journal of Mainstay; move it away, or name another data folder")]
+    NotAJournal,
+    /// The store is damaged.
+    #[error("the journal is damaged; run `mainstay journal verify`, and restore a backup if it can't be read")]
+    Corrupt,
+    /// Another process keeps the store locked.
+    #[error("another program keeps the journal locked; close it and try again")]
+    Busy,
+    /// The disk is full.
+    #[error("the disk is full: the journal needs room to open; free some space and try again")]
+    DiskFull,
+    /// The file system refused something.
+    #[error("could not {doing}: {source}")]
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// SQLite refused something.
+    #[error("could not {doing}: SQLite error {code}; the log has the details")]
+    Sqlite {
+        /// What was being done.
+        doing: &'static str,
+        /// SQLite's extended result code.
+        code: i32,
+    },
+}
+
+/// Why a transition was not committed. Nothing of it is in the journal, unless the variant says otherwise.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CommitError {
+    /// The session moved on: the transition was decided on an old state. Read the session again and decide anew.
+    #[error("the session is at record {found}, and this transition was decided at {expected}")]
+    Conflict {
+        /// Where the transition was decided.
+        expected: Ordinal,
+        /// Where the session is.
+        found: Ordinal,
+    },
+    /// The submission was accepted before.
+    #[error("submission `{submission}` was accepted before")]
+    Duplicate {
+        /// Its id.
+        submission: SubmissionId,
+        /// The digest of what was accepted: another digest now means another payload under the same id.
+        digest: Digest,
+        /// The answer that it got, with `already` set.
+        accepted: Accepted,
+    },
+    /// Another writer has taken the store over. This one writes nothing any more.
+    #[error("another host has taken this journal over; this one has stopped writing")]
+    Fenced,
+    /// The disk is full. Retryable once there is room.
+    #[error("the disk is full: nothing was written; free some space and try again")]
+    DiskFull,
+    /// Another program kept the store locked for too long. Retryable.
+    #[error("another program keeps the journal locked; try again")]
+    Busy,
+    /// The disk reported an error. Whether the transition is durable is known only after the session was read again.
+    #[error("the disk reported an error (SQLite code {code}); read the session again before going on")]
+    Io {
+        /// SQLite's extended result code.
+        code: i32,
+    },
+    /// The store is damaged where this transition needs it.
+    #[error("the journal is damaged; run `mainstay journal verify`")]
+    Corrupt,
+    /// The journal is closed, or closing.
+    #[error("the journal is closed")]
+    Closed,
+    /// The transition contradicts itself or the store: a bug of the host. Not retryable.
+    #[error("the transition breaks a rule of the journal: {rule}")]
+    Integrity {
+        /// Which.
+        rule: &'static str,
+    },
+}
+
+impl CommitError {
+    /// Whether the same transition may succeed later.
+    pub const fn is_retryable(&self) -> bool {
+        matches!(self, Self::DiskFull | Self::Busy)
+    }
+
+    /// The error of a failed statement.
+    pub(crate) fn of(error: &rusqlite::Error) -> Self {
+        match code_of(error) {
+            Some(ErrorCode::DiskFull) => Self::DiskFull,
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Corrupt,
+            Some(ErrorCode::ConstraintViolation) => Self::Integrity { rule: "a row breaks a constraint" },
+            Some(ErrorCode::TooBig) => Self::Integrity { rule: "a value is larger than the store can hold" },
+            Some(_) => Self::Io { code: extended_code(error) },
+            None => Self::Corrupt,
+        }
+    }
+}
+
+/// Why something could not be read.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// A page of nothing was asked for.
+    #[error("a page holds at least one row; ask for 1 to {max}", max = crate::query::MAX_PAGE)]
+    ZeroLimit,
+    /// A row that the answer stands or falls with is damaged.
+    #[error("the {what} is damaged; run `mainstay journal verify`")]
+    Damaged {
+        /// What.
+        what: &'static str,
+    },
+    /// A newer build wrote what this one can't read.
+    #[error("the {what} was written by a newer build; use that one")]
+    TooNew {
+        /// What.
+        what: &'static str,
+    },
+    /// The store is damaged.
+    #[error("the journal is damaged; run `mainstay journal verify`")]
+    Corrupt,
+    /// Another program kept the store locked for too long. Retryable.
+    #[error("another program keeps the journal locked; try again")]
+    Busy,
+    /// The disk reported an error.
+    #[error("the disk reported an error (SQLite code {code})")]
+    Io {
+        /// SQLite's extended result code.
+        code: i32,
+    },
+    /// The journal is closed, or closing.
+    #[error("the journal is closed")]
+    Closed,
+}
+
+impl From<rusqlite::Error> for ReadError {
+    fn from(error: rusqlite::Error) -> Self {
+        tracing::error!(%error, "the journal could not be read");
+        match code_of(&error) {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) | None => Self::Corrupt,
+            Some(_) => Self::Io { code: extended_code(&error) },
+        }
+    }
+}
+
+impl OpenError {
+    pub(crate) fn io(doing: &'static str) -> impl FnOnce(std::io::Error) -> Self {
+        move |source| Self::Io { doing, source }
+    }
+
+    pub(crate) fn sqlite(doing: &'static str) -> impl FnOnce(rusqlite::Error) -> Self {
+        move |error| {
+            tracing::error!(%error, "could not {doing}");
+            match code_of(&error) {
+                Some(ErrorCode::NotADatabase) => Self::NotAJournal,
+                Some(ErrorCode::DatabaseCorrupt) | None => Self::Corrupt,
+                Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,
+                Some(ErrorCode::DiskFull) => Self::DiskFull,
+                Some(_) => Self::Sqlite { doing, code: extended_code(&error) },
+            }
+        }
+    }
+}
+
+/// SQLite's result code; none when the row could be read but not understood.
+pub(crate) fn code_of(error: &rusqlite::Error) -> Option<ErrorCode> {
+    error.sqlite_error_code()
+}
+
+fn extended_code(error: &rusqlite::Error) -> i32 {
+    error.sqlite_error().map_or(0, |error| error.extended_code)
+}

@@ -1,0 +1,95 @@
+//! Reads, by subject. Each runs in a read transaction of its own on a connection that can't write, so that all its rows are of
+//! one moment.
+
+mod host;
+mod items;
+mod plugin_state;
+mod pool;
+mod queue;
+mod records;
+mod sessions;
+mod submissions;
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+pub(crate) use host::{generation_history, generations, global};
+pub(crate) use items::items;
+pub(crate) use plugin_state::{state_keys, state_value};
+pub(crate) use pool::Pool;
+pub(crate) use queue::{queue, queued};
+pub(crate) use records::records;
+pub(crate) use sessions::{open_session, sessions, sessions_with_work};
+pub(crate) use submissions::{find_submission, submission};
+
+use crate::{
+    Damaged, Direction, Page, Range, ReadError,
+    codec::{PackedId, int},
+    query::MAX_PAGE,
+    write::{Lane, SessionKey},
+};
+
+/// A session's numbers; none when there is no such session.
+pub(crate) fn find_session(connection: &Connection, lane: &Lane) -> rusqlite::Result<Option<SessionKey>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT s.tenant, s.session FROM tenants t JOIN sessions s ON s.tenant = t.tenant AND s.id = ?2 WHERE t.id = ?1",
+    )?;
+    statement
+        .query_row(params![lane.tenant.as_str(), PackedId(lane.session.as_str())], |row| {
+            Ok(SessionKey { tenant: row.get(0)?, session: row.get(1)? })
+        })
+        .optional()
+}
+
+/// The limit of a page, cut to what a page may hold.
+fn page_limit(limit: u32) -> Result<usize, ReadError> {
+    if limit == 0 { Err(ReadError::ZeroLimit) } else { Ok(limit.min(MAX_PAGE) as usize) }
+}
+
+/// A range in SQLite's numbers, both ends exclusive, with one row more than the page holds: it tells whether there are more.
+struct Bounds {
+    after: i64,
+    before: i64,
+    direction: Direction,
+    limit: usize,
+}
+
+impl Bounds {
+    fn new<K>(range: &Range<K>, number: fn(&K) -> u64) -> Result<Self, ReadError> {
+        Ok(Self {
+            after: range.after.as_ref().map_or(-1, |key| int(number(key))),
+            before: range.before.as_ref().map_or(i64::MAX, |key| int(number(key))),
+            direction: range.direction,
+            limit: page_limit(range.limit)?,
+        })
+    }
+
+    /// One of two texts: the order of a query can't be a parameter.
+    fn choose<'a>(&self, forward: &'a str, backward: &'a str) -> &'a str {
+        match self.direction {
+            Direction::Forward => forward,
+            Direction::Backward => backward,
+        }
+    }
+
+    fn page<T>(&self, read: Vec<Result<T, Damaged>>) -> Page<T> {
+        page(read, self.limit)
+    }
+
+    fn lookahead(&self) -> i64 {
+        int(self.limit as u64 + 1)
+    }
+}
+
+/// A page of at most `limit`, from rows of which one more was asked for.
+fn page<T>(mut read: Vec<Result<T, Damaged>>, limit: usize) -> Page<T> {
+    let more = read.len() > limit;
+    read.truncate(limit);
+    let mut page = Page { rows: Vec::with_capacity(read.len()), damaged: Vec::new(), more };
+    for row in read {
+        match row {
+            Ok(row) => page.rows.push(row),
+            Err(damaged) => page.damaged.push(damaged),
+        }
+    }
+    page
+}

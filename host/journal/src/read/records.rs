@@ -1,0 +1,56 @@
+//! Records by ordinal. A row that is damaged is reported, and the page goes on past it.
+
+use std::sync::Arc;
+
+use mainstay_protocol::{
+    Ordinal, Seq,
+    record::{RecordBody, StoredRecord, record_digest},
+};
+use rusqlite::{Connection, Row, params};
+
+use super::{Bounds, find_session};
+use crate::{Damage, Damaged, Page, Place, Range, ReadError, codec::Columns, write::Lane};
+
+const FORWARD: &str = "
+    SELECT r.ordinal, r.seq, r.at, k.name, r.digest, r.body FROM records r LEFT JOIN kinds k ON k.kind = r.kind
+    WHERE r.tenant = ?1 AND r.session = ?2 AND r.ordinal > ?3 AND r.ordinal < ?4 ORDER BY r.ordinal LIMIT ?5";
+const BACKWARD: &str = "
+    SELECT r.ordinal, r.seq, r.at, k.name, r.digest, r.body FROM records r LEFT JOIN kinds k ON k.kind = r.kind
+    WHERE r.tenant = ?1 AND r.session = ?2 AND r.ordinal > ?3 AND r.ordinal < ?4 ORDER BY r.ordinal DESC LIMIT ?5";
+
+pub(crate) fn records(
+    connection: &Connection,
+    lane: &Lane,
+    range: &Range<Ordinal>,
+) -> Result<Page<StoredRecord>, ReadError> {
+    let bounds = Bounds::new(range, |ordinal| ordinal.0)?;
+    let Some(key) = find_session(connection, lane)? else {
+        return Ok(bounds.page(Vec::new()));
+    };
+    let mut statement = connection.prepare_cached(bounds.choose(FORWARD, BACKWARD))?;
+    let rows = statement
+        .query_map(params![key.tenant, key.session, bounds.after, bounds.before, bounds.lookahead()], |row| {
+            let ordinal = Ordinal(row.number(0)?);
+            Ok(read_record(row, lane, ordinal).map_err(|damage| Damaged { at: Place::Record(ordinal), damage }))
+        })?
+        .collect::<rusqlite::Result<Vec<_>>>()?;
+    Ok(bounds.page(rows))
+}
+
+fn read_record(row: &Row<'_>, lane: &Lane, ordinal: Ordinal) -> Result<StoredRecord, Damage> {
+    let shape = |_| Damage::Shape;
+    let (at, kind, body) = (row.time(2).map_err(shape)?, row.text(3).map_err(shape)?, row.bytes(5).map_err(shape)?);
+    let digest = row.digest(4).map_err(shape)?;
+    if record_digest(kind, at, body) != digest {
+        return Err(Damage::Digest);
+    }
+    Ok(StoredRecord {
+        tenant: lane.tenant.clone(),
+        session: lane.session.clone(),
+        ordinal,
+        seq: row.optional_number(1).map_err(shape)?.map(Seq),
+        at,
+        digest,
+        body: Arc::new(RecordBody::decode(kind, body).ok_or(Damage::Shape)?),
+    })
+}

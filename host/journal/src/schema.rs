@@ -1,0 +1,180 @@
+//! The tables. Each migration's text is frozen once released; what comes later is a new one.
+//!
+//! Tenants and sessions are interned: a tenant has a number, and a session has a number within its tenant. Nothing is found
+//! by a session's number alone; the tenant leads every key. A text id that is a UUID in its usual form is stored as its 16
+//! bytes (columns of type ANY), any other as text.
+
+/// Tells our files from other SQLite files: "MSTY".
+pub(crate) const APPLICATION_ID: i32 = 0x4d53_5459;
+
+/// Format 1.
+///
+/// Tables that are read in key order are WITHOUT ROWID: the key is the tree. SQLite moves a row of such a table that is larger
+/// than a quarter page to pages of its own, so a table whose rows are often larger keeps its rowid.
+pub(crate) const V1: &str = "
+-- Facts of the store: store_epoch (16 random bytes; a restored copy gets others), minimum_compatible_version.
+CREATE TABLE meta (
+    key   TEXT NOT NULL PRIMARY KEY,
+    value ANY  NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Who may write. A host that opens the folder takes the next epoch; each transaction checks that it is still its own.
+CREATE TABLE lease (
+    id     INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
+    holder BLOB    NOT NULL,
+    epoch  INTEGER NOT NULL
+) STRICT;
+
+-- `sessions` counts the numbers given out: a number is never used twice.
+CREATE TABLE tenants (
+    tenant   INTEGER NOT NULL PRIMARY KEY,
+    id       TEXT    NOT NULL UNIQUE,
+    sessions INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+-- What a session is: written when it is created, and when its metadata is replaced.
+CREATE TABLE sessions (
+    tenant     INTEGER NOT NULL REFERENCES tenants (tenant),
+    id         ANY     NOT NULL,
+    session    INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    labels     TEXT    NOT NULL,
+    metadata   TEXT,
+    PRIMARY KEY (tenant, id)
+) STRICT, WITHOUT ROWID;
+-- Query: the id of a session that a list or the feed found by number; also what the tables below refer to.
+CREATE UNIQUE INDEX sessions_by_number ON sessions (tenant, session);
+
+-- Where a session stands: the one row that every commit rewrites. The host's own session has no state.
+CREATE TABLE heads (
+    tenant    INTEGER NOT NULL,
+    session   INTEGER NOT NULL,
+    head      INTEGER NOT NULL,
+    chain     BLOB    NOT NULL,
+    active_at INTEGER NOT NULL,
+    phase     TEXT,
+    route     TEXT,
+    turns     INTEGER NOT NULL DEFAULT 0,
+    state     BLOB,
+    checksum  BLOB,
+    PRIMARY KEY (tenant, session),
+    FOREIGN KEY (tenant, session) REFERENCES sessions (tenant, session)
+) STRICT;
+-- Query: `sessions`, the list of a tenant, newest activity first.
+CREATE INDEX heads_by_activity ON heads (tenant, active_at, session);
+-- Query: `sessions_with_work`, at start. A second index, and nearly free: it holds only sessions that are not idle, and
+-- changes only when a session begins or ends to be idle.
+CREATE INDEX heads_with_work ON heads (tenant, session) WHERE phase <> 'idle';
+
+-- The names of record kinds, known and unknown.
+CREATE TABLE kinds (
+    kind INTEGER NOT NULL PRIMARY KEY,
+    name TEXT    NOT NULL UNIQUE
+) STRICT;
+
+-- Immutable facts. `seq` is set for feed events; `chain` is kept at the last record of each transition, which is often enough
+-- to go on after damage.
+CREATE TABLE records (
+    tenant  INTEGER NOT NULL,
+    session INTEGER NOT NULL,
+    ordinal INTEGER NOT NULL,
+    seq     INTEGER,
+    at      INTEGER NOT NULL,
+    kind    INTEGER NOT NULL,
+    digest  BLOB    NOT NULL,
+    chain   BLOB,
+    body    TEXT    NOT NULL,
+    PRIMARY KEY (tenant, session, ordinal),
+    FOREIGN KEY (tenant, session) REFERENCES heads (tenant, session)
+) STRICT, WITHOUT ROWID;
+
+-- The global order of feed events. AUTOINCREMENT: a position is never used twice, whatever is deleted.
+CREATE TABLE feed (
+    seq     INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    tenant  INTEGER NOT NULL,
+    session INTEGER NOT NULL,
+    ordinal INTEGER NOT NULL
+) STRICT;
+
+-- The transcript: appended, never rewritten. Body and private part of an item are cut into pieces that pack well into pages; piece 0
+-- has the other columns. A body that is stored once elsewhere will be a reference in a column of its own.
+CREATE TABLE items (
+    tenant        INTEGER NOT NULL,
+    session       INTEGER NOT NULL,
+    item          INTEGER NOT NULL,
+    piece         INTEGER NOT NULL,
+    at            INTEGER,
+    turn          ANY,
+    step          INTEGER,
+    call          INTEGER,
+    checksum      BLOB,
+    context_group TEXT,
+    extras        TEXT,
+    private       BLOB,
+    body          TEXT    NOT NULL,
+    PRIMARY KEY (tenant, session, item, piece),
+    FOREIGN KEY (tenant, session) REFERENCES heads (tenant, session)
+) STRICT, WITHOUT ROWID;
+
+-- Messages that wait, with their content.
+CREATE TABLE queue (
+    tenant     INTEGER NOT NULL,
+    session    INTEGER NOT NULL,
+    accepted   INTEGER NOT NULL,
+    submission ANY     NOT NULL,
+    delivery   TEXT    NOT NULL,
+    at         INTEGER NOT NULL,
+    bytes      INTEGER NOT NULL,
+    checksum   BLOB    NOT NULL,
+    content    TEXT    NOT NULL,
+    PRIMARY KEY (tenant, session, accepted),
+    FOREIGN KEY (tenant, session) REFERENCES heads (tenant, session)
+) STRICT;
+
+-- Ops that were accepted: by these a repetition is recognised.
+CREATE TABLE submissions (
+    tenant     INTEGER NOT NULL,
+    session    INTEGER NOT NULL,
+    submission ANY     NOT NULL,
+    ordinal    INTEGER NOT NULL,
+    accepted   INTEGER,
+    digest     BLOB    NOT NULL,
+    PRIMARY KEY (tenant, session, submission),
+    FOREIGN KEY (tenant, session) REFERENCES heads (tenant, session)
+) STRICT, WITHOUT ROWID;
+
+-- What plugins keep with a session, by the ordinal that wrote it; no value means deleted. Only the newest row of a key is
+-- kept until something (a fork, a generation that may be rolled back to) needs an older one.
+CREATE TABLE plugin_state (
+    tenant  INTEGER NOT NULL,
+    session INTEGER NOT NULL,
+    plugin  TEXT    NOT NULL,
+    key     TEXT    NOT NULL,
+    ordinal INTEGER NOT NULL,
+    value   BLOB,
+    PRIMARY KEY (tenant, session, plugin, key, ordinal),
+    FOREIGN KEY (tenant, session) REFERENCES heads (tenant, session)
+) STRICT;
+
+-- Builds that are (retired_at is null) or were active. `override_entry` is set when a person chose the build over the manifest:
+-- the digest of the manifest's entry at that time.
+CREATE TABLE generations (
+    plugin         TEXT    NOT NULL,
+    generation     INTEGER NOT NULL,
+    sha256         BLOB    NOT NULL,
+    version        TEXT    NOT NULL,
+    activated_at   INTEGER NOT NULL,
+    retired_at     INTEGER,
+    override_entry BLOB,
+    PRIMARY KEY (plugin, generation)
+) STRICT, WITHOUT ROWID;
+
+-- Small values of the host outside any session.
+CREATE TABLE globals (
+    key   TEXT NOT NULL PRIMARY KEY,
+    value BLOB NOT NULL
+) STRICT;
+
+INSERT INTO meta VALUES ('store_epoch', randomblob(16)), ('minimum_compatible_version', 1);
+INSERT INTO lease VALUES (1, x'', 0);
+";

@@ -1,0 +1,97 @@
+//! The host's own session: lifecycle records, and with them which builds are active.
+
+use mainstay_protocol::{
+    Digest, PluginName, Timestamp,
+    record::{NewRecord, StoredRecord},
+};
+use rusqlite::{Connection, params};
+use tokio::sync::oneshot;
+
+use super::{Failure, Job, Lane, integrity, prepare::PreparedRecord, records, sessions};
+use crate::{
+    CommitError, Committed, GenerationChange, GenerationOrigin, GenerationRow, codec::int, host_session, host_tenant,
+};
+
+type Answer = Result<Committed<Vec<StoredRecord>>, CommitError>;
+
+pub(crate) struct AppendHostRecords {
+    lane: Lane,
+    records: Vec<PreparedRecord>,
+    changes: Vec<GenerationChange>,
+    applied: Vec<StoredRecord>,
+    reply: oneshot::Sender<Answer>,
+}
+
+impl AppendHostRecords {
+    pub(crate) fn new(
+        records: Vec<NewRecord>,
+        changes: Vec<GenerationChange>,
+        reply: oneshot::Sender<Answer>,
+    ) -> Result<Self, CommitError> {
+        if records.is_empty() {
+            return Err(integrity("a change of the host has at least one record"));
+        }
+        let records = records.into_iter().map(PreparedRecord::new).collect::<Result<_, _>>()?;
+        let lane = Lane { tenant: host_tenant(), session: host_session() };
+        Ok(Self { lane, records, changes, applied: Vec::new(), reply })
+    }
+}
+
+impl Job for AppendHostRecords {
+    fn lane(&self) -> Option<&Lane> {
+        Some(&self.lane)
+    }
+
+    fn apply(&mut self, connection: &Connection) -> Result<(), Failure> {
+        let mut head = match sessions::find(connection, &self.lane)? {
+            Some(head) => head,
+            None => sessions::create(connection, &self.lane, self.records[0].at)?,
+        };
+        self.applied = records::append(connection, &self.lane, &mut head, &self.records)?;
+        self.changes.iter().try_for_each(|change| change_generation(connection, change))?;
+        sessions::advance(connection, &head)?;
+        Ok(())
+    }
+
+    fn answer(self: Box<Self>, outcome: Result<(), CommitError>) {
+        let Self { applied, reply, .. } = *self;
+        let _ = reply.send(outcome.map(|()| Committed::new(applied)));
+    }
+}
+
+fn change_generation(connection: &Connection, change: &GenerationChange) -> rusqlite::Result<()> {
+    match change {
+        GenerationChange::Activate(row) => {
+            retire(connection, &row.plugin, row.activated_at)?;
+            activate(connection, row)
+        }
+        GenerationChange::Retire { plugin, at } => retire(connection, plugin, *at),
+    }
+}
+
+fn retire(connection: &Connection, plugin: &PluginName, at: Timestamp) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("UPDATE generations SET retired_at = ?2 WHERE plugin = ?1 AND retired_at IS NULL")?
+        .execute(params![plugin.as_str(), int(at.0)])?;
+    Ok(())
+}
+
+fn activate(connection: &Connection, row: &GenerationRow) -> rusqlite::Result<()> {
+    let entry = match &row.origin {
+        GenerationOrigin::Manifest => None,
+        GenerationOrigin::Override { entry } => Some(entry),
+    };
+    connection
+        .prepare_cached(
+            "INSERT INTO generations (plugin, generation, sha256, version, activated_at, override_entry)
+             SELECT ?1, ifnull(max(generation), 0) + 1, ?2, ?3, ?4, ?5 FROM generations WHERE plugin = ?1",
+        )?
+        .execute(params![
+            row.plugin.as_str(),
+            row.sha256.as_bytes(),
+            row.version,
+            int(row.activated_at.0),
+            entry.map(Digest::as_bytes)
+        ])?;
+    Ok(())
+}

@@ -1,0 +1,71 @@
+//! Jobs of the writer: what each changes inside a transaction that others may share. A job is encoded before it reaches the
+//! writer's thread, can be applied again after a rollback, and answers only after the commit.
+
+mod globals;
+mod host;
+mod items;
+mod plugin_state;
+mod prepare;
+mod queue;
+mod records;
+mod sessions;
+mod submissions;
+mod transition;
+
+use rusqlite::{Connection, ErrorCode};
+
+pub(crate) use globals::SetGlobal;
+pub(crate) use host::AppendHostRecords;
+pub(crate) use prepare::{Prepared, item_checksum, message_checksum, state_checksum};
+pub(crate) use sessions::SessionKey;
+pub(crate) use transition::CommitTransition;
+
+use crate::{CommitError, errors::code_of};
+
+/// A unit of work of the writer: all of it is committed, or nothing.
+pub(crate) trait Job: Send {
+    /// By which jobs are dealt with fairly: a session, or nothing for the host's own.
+    fn lane(&self) -> Option<&Lane>;
+
+    /// Makes the job's changes in the open transaction and keeps its answer. After a rollback it is called again.
+    fn apply(&mut self, connection: &Connection) -> Result<(), Failure>;
+
+    /// Tells whoever waits. `Ok` means that what `apply` did last is durable.
+    fn answer(self: Box<Self>, outcome: Result<(), CommitError>);
+}
+
+/// A session, as text: what the writer shares its groups among.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Lane {
+    pub(crate) tenant: mainstay_protocol::TenantId,
+    pub(crate) session: mainstay_protocol::SessionId,
+}
+
+/// Why a job could not be applied.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The job itself is at fault: it is undone, and the group goes on.
+    Refused(CommitError),
+    /// The store is at fault: the group can't go on.
+    Store(rusqlite::Error),
+}
+
+impl From<CommitError> for Failure {
+    fn from(error: CommitError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl From<rusqlite::Error> for Failure {
+    fn from(error: rusqlite::Error) -> Self {
+        match code_of(&error) {
+            Some(ErrorCode::ConstraintViolation | ErrorCode::TooBig) => Self::Refused(CommitError::of(&error)),
+            _ => Self::Store(error),
+        }
+    }
+}
+
+/// A rule that a transition breaks.
+pub(crate) const fn integrity(rule: &'static str) -> CommitError {
+    CommitError::Integrity { rule }
+}

@@ -1,0 +1,22 @@
+//! Receipts: exactly which code served.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Digest, PluginName};
+
+/// Which build of a plugin, under which grant and host, served a call or made a decision.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Receipt {
+    /// The name under which the operator installed it.
+    pub plugin: PluginName,
+    /// The version in its manifest.
+    pub version: String,
+    /// SHA-256 of the component.
+    pub sha256: Digest,
+    /// The version of the interface package that it was served with, such as `0.1.0`.
+    pub interface: String,
+    /// Digest of the effective grant, limits and configuration.
+    pub grant: Digest,
+    /// The build of the host, such as `mainstay 0.1.0`.
+    pub host: String,
+}

@@ -1,0 +1,51 @@
+//! Why a request failed, by what the caller can do about it.
+
+use crate::wire::v1::{Problem, Refusal};
+
+/// Why a request failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// Nobody listens on the socket.
+    #[error("no host answers on the control socket ({0})")]
+    Unreachable(std::io::Error),
+    /// Somebody listens and does not answer.
+    #[error("the host did not answer within {0} s; it may be hanging")]
+    TimedOut(u64),
+    /// The session refused the op. Nothing has changed.
+    #[error(transparent)]
+    Refused(Refusal),
+    /// The host answered with another error.
+    #[error("{message}")]
+    Answered {
+        /// The HTTP status.
+        status: u16,
+        /// A stable word.
+        error: String,
+        /// What happened, for people.
+        message: String,
+    },
+    /// The connection broke, or what came over it makes no sense.
+    #[error("the connection to the host broke: {0}")]
+    Broken(String),
+}
+
+impl ClientError {
+    pub(crate) fn broken(why: impl std::fmt::Display) -> Self {
+        Self::Broken(format!("{why}"))
+    }
+
+    /// The error in an answer.
+    pub(crate) fn answered(status: u16, body: &[u8]) -> Self {
+        match serde_json::from_slice(body) {
+            Ok(Problem { refusal: Some(refusal), .. }) => Self::Refused(refusal),
+            Ok(Problem { error, message, refusal: None }) => Self::Answered { status, error, message },
+            Err(_) => Self::Broken(format!("the host answered with status {status} and no explanation")),
+        }
+    }
+
+    /// Whether there is no host at the other end any more, or there never was.
+    pub const fn is_gone(&self) -> bool {
+        matches!(self, Self::Unreachable(_) | Self::Broken(_))
+    }
+}

@@ -1,0 +1,97 @@
+//! B0: a session opens or resumes, with what a crash left to close.
+
+use mainstay_protocol::{
+    RouteName,
+    op::{Labels, Refusal},
+    record::{
+        RecordBody,
+        v1::{Opening, Reason, RunInterrupted, SessionConfigured, StepCompleted, StepOutcome},
+    },
+    tool::Effect,
+};
+
+use super::{Abort, Draft, Refused};
+use crate::state::{Life, Phase, Turn};
+
+impl Draft {
+    pub(super) fn create(&mut self, route: RouteName, labels: Labels, metadata: Option<String>) {
+        self.push(RecordBody::SessionConfigured(SessionConfigured {
+            opening: Opening::Created,
+            route,
+            labels,
+            metadata,
+        }));
+    }
+
+    /// Takes the session up again. The saved route counts unless the caller overrides it; the configured default is never
+    /// taken in its place.
+    pub(super) fn resume(&mut self, route: Option<RouteName>, metadata: Option<String>) -> Result<(), Refused> {
+        let Some(route) = route.or_else(|| self.state().route.clone()) else {
+            let reason = "the saved session has no model route; name one to override it".to_owned();
+            return Err(Refusal::Stopped { reason }.into());
+        };
+        self.push(RecordBody::SessionConfigured(SessionConfigured {
+            opening: Opening::Resumed,
+            route,
+            labels: Labels::default(),
+            metadata,
+        }));
+        self.recover();
+        Ok(())
+    }
+
+    /// Closes what can't go on. All else is owed by the state and needs nothing here.
+    fn recover(&mut self) {
+        let Some(turn) = self.state().turn.clone() else { return };
+        match &turn.phase {
+            Phase::Model => self.close_open_step(&turn),
+            Phase::Calls(_) => self.recover_calls(&turn),
+            Phase::Ready | Phase::Completion => {}
+        }
+    }
+
+    fn close_open_step(&mut self, turn: &Turn) {
+        self.interrupt_step(turn);
+        let reason = Reason::new("restarted", "the host ended while the model was being asked");
+        self.abort(Abort { by: None, reason });
+    }
+
+    /// The record that closes a step without output.
+    pub(super) fn interrupt_step(&mut self, turn: &Turn) {
+        self.push(RecordBody::StepCompleted(StepCompleted {
+            turn: turn.id.clone(),
+            step: turn.step,
+            outcome: StepOutcome::Interrupted,
+            attempts: Vec::new(),
+            items: None,
+            calls: Vec::new(),
+            last_message: None,
+            context_owner: None,
+            finish: None,
+        }));
+    }
+
+    /// A call that may run twice is planned again; one that may not gets the unknown result, and any of those ends the turn.
+    fn recover_calls(&mut self, turn: &Turn) {
+        let started = |wanted: fn(Effect) -> bool| {
+            turn.numbered_calls()
+                .filter(|(_, call)| matches!(&call.life, Life::Intended(on) if wanted(on.effect)))
+                .map(|(index, _)| index)
+                .collect::<Vec<_>>()
+        };
+        let lost = started(|effect| effect == Effect::AtMostOnce);
+        if !lost.is_empty() {
+            for index in lost {
+                self.lose_call(turn, index);
+            }
+            let reason = Reason::new("restarted", "the host ended while a call ran that must not run twice");
+            self.abort(Abort { by: None, reason });
+            return;
+        }
+        let again = started(|effect| effect != Effect::AtMostOnce);
+        if !again.is_empty() {
+            let (turn, step) = (turn.id.clone(), turn.step);
+            self.push(RecordBody::RunInterrupted(RunInterrupted { turn, step, calls: again }));
+        }
+    }
+}

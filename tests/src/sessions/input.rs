@@ -1,0 +1,97 @@
+//! Input hooks: they rewrite, annotate and reject; a failing one parks the session and loses nothing.
+
+use mainstay_protocol::{
+    content::{ItemBody, Role, plain_text},
+    op::{Op, Refusal},
+};
+
+use crate::support::{Session, World, kinds, turn_ended};
+
+const ECHO: &str = "[[rule]]\nwhen = { message = '(?s)^(.*)$' }\noutput = [{ text = \"heard: {1}\" }]\n[[rule]]\noutput = [{ text = \"ok\" }]";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rewritten_message_is_what_the_model_hears() {
+    let world = World::new(ECHO).hooks("input = { do = \"rewrite\", text = \"politely\" }");
+    let host = world.host().await;
+    let session = Session::open(&host, "s").await;
+    session.turn("rudely").await;
+    assert_eq!(session.last_message().await, "heard: politely");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_annotation_follows_the_message() {
+    let world = World::new(ECHO).hooks("input = { do = \"annotate\", text = \"it is raining\" }");
+    let host = world.host().await;
+    let session = Session::open(&host, "s").await;
+    session.turn("hello").await;
+    let messages: Vec<_> = session
+        .items()
+        .await
+        .into_iter()
+        .filter_map(|item| match item.body {
+            ItemBody::Message(message) => Some((message.role, plain_text(&message.content))),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(messages[..2], [(Role::User, "hello".into()), (Role::System, "it is raining".into())]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rejected_message_is_consumed_with_one_terminal_record() {
+    let world = World::new(ECHO).hooks("input = { do = \"reject\", text = \"not here\", only = \"bad\" }");
+    let host = world.host().await;
+    let session = Session::open(&host, "s").await;
+    let records = session.turn("bad word").await;
+    assert_eq!(kinds(&records), ["turn_started", "turn_rejected"]);
+    let (_, ended) = turn_ended(&records);
+    assert_eq!(ended.reason.expect("a reason").message, "not here");
+    assert!(session.items().await.is_empty(), "a rejected message does not enter the history");
+    assert_eq!(turn_ended(&session.turn("good word").await).0, "turn_completed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failing_hook_parks_the_session_and_the_message_runs_later() {
+    let world = World::new(ECHO).hooks("input = { do = \"fail_while_missing\", path = \"/effects/ready\" }");
+    let host = world.host().await;
+    let session = Session::open(&host, "s").await;
+    let records = session.turn("hello").await;
+    assert_eq!(kinds(&records), ["session_fault"]);
+    let view = session.view().await;
+    assert_eq!((view.row.phase.as_str(), view.queue.len()), ("parked", 1));
+    assert!(view.turn.is_none());
+    // On request it fails again: nothing is lost, nothing happened.
+    session.op(Op::Retry {}).await.expect("accepted");
+    session.host.quiesced(&session.id).await;
+    assert_eq!(session.view().await.row.phase, "parked");
+    std::fs::write(world.path().join("effects/ready"), "").expect("a file");
+    session.op(Op::Retry {}).await.expect("accepted");
+    session.host.quiesced(&session.id).await;
+    assert_eq!(session.last_message().await, "heard: hello");
+    assert_eq!(session.op(Op::Retry {}).await, Err(Refusal::NotParked));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r01_a_parked_message_runs_after_a_restart_exactly_once() {
+    let world = World::new(ECHO).hooks("input = { do = \"fail_while_missing\", path = \"/effects/ready\" }");
+    let accepted = {
+        let host = world.host().await;
+        let session = Session::open(&host, "s").await;
+        let accepted = session.submit("hello").await;
+        host.quiesced(&session.id).await;
+        let view = session.view().await;
+        assert_eq!(view.queue[0].submission, accepted.submission);
+        assert!(view.turn.is_none());
+        assert!(kinds(&session.records().await).contains(&"session_fault"));
+        host.shutdown().await;
+        accepted
+    };
+    std::fs::write(world.path().join("effects/ready"), "").expect("a file");
+    let host = world.host().await;
+    let session = Session::open(&host, "s").await;
+    host.quiesced(&session.id).await;
+    let records = session.records().await;
+    let (kind, ended) = turn_ended(&records);
+    assert_eq!((kind.as_str(), ended.submission), ("turn_completed", accepted.submission));
+    assert_eq!(kinds(&records).iter().filter(|kind| **kind == "step_completed").count(), 1);
+    assert!(session.view().await.queue.is_empty());
+}

@@ -1,0 +1,12 @@
+//! Sessions through the public API of the driver, on real SQLite, with every model, tool and middleware in the sandbox.
+
+mod approvals;
+mod barriers;
+mod gates;
+mod input;
+mod interrupts;
+mod outcomes;
+mod queueing;
+mod replay;
+mod stop;
+mod swaps;

@@ -1,0 +1,133 @@
+//! Hot swap: a step keeps the code that it began with, the next one runs on the new code, and a refused build changes nothing.
+
+use mainstay_protocol::{
+    PluginName, SessionId, TenantId,
+    op::ApprovalAnswer,
+    record::{RecordBody, v1::CallOutcome},
+};
+
+use crate::support::{
+    Session, World, turn_ended,
+    world::{guest, plugin},
+};
+
+const READS: &str = r#"
+[[rule]]
+when = { message = "go" }
+output = [{ call = { name = "read_file", arguments = { path = "a.txt" } } }]
+[[rule]]
+when = { tool = "read_file", step = 1 }
+output = [{ call = { name = "write_file", arguments = { path = "b.txt", content = "x\n" } } }]
+[[rule]]
+when = { tool = "write_file" }
+output = [{ call = { name = "read_file", arguments = { path = "a.txt" } } }]
+[[rule]]
+output = [{ text = "done" }]
+"#;
+
+fn world() -> World {
+    // The rule for the first message fits every step of its turn: it stands last.
+    let rules: Vec<_> = READS.split("[[rule]]").skip(1).collect();
+    let script = format!(
+        "[[rule]]{}[[rule]]{}[[rule]]\nwhen = {{ step = 0 }}{}[[rule]]{}",
+        rules[1],
+        rules[2],
+        rules[0].replace("when = { message = \"go\" }", ""),
+        rules[3]
+    );
+    let world = World::new(&script).entry(&format!(
+        r#"
+        [plugin.files]
+        path = {:?}
+        grant.dirs = [{{ host = "workspace", guest = "/workspace", access = "read-write" }}]
+        [tool.read_file]
+        approval = "unneeded"
+        [tool.write_file]
+        approval = "ask"
+        "#,
+        plugin("files")
+    ));
+    std::fs::write(world.path().join("workspace/a.txt"), "hello\n").expect("a file");
+    world
+}
+
+fn files() -> PluginName {
+    PluginName::new("files").expect("legal")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_builds_serve_one_turn() {
+    let world = world();
+    let host = world.host().await;
+    let session = Session::open(&host, "s").await;
+    session.turn("go").await;
+    let approval = session.approvals().await.remove(0);
+    let old = host.plugins().into_iter().find(|view| view.plugin == files()).expect("files");
+    let swapped = host.swap(&files(), &plugin("files-next")).await.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(swapped.replaced, Some(old.sha256));
+    session.answer(&approval, ApprovalAnswer::Approve).await.expect("accepted");
+    host.quiesced(&session.id).await;
+    let calls = session.calls().await;
+    let served: Vec<_> =
+        calls.iter().map(|call| (call.tool.as_str(), call.build.clone().expect("a build").sha256)).collect();
+    // The definition of `write_file` is the same in both builds, so the answer counts, and the call runs on the code that is
+    // active when it was answered.
+    assert_eq!(served, [("read_file", old.sha256), ("write_file", swapped.sha256), ("read_file", swapped.sha256)]);
+    assert!(calls.iter().all(|call| call.outcome == CallOutcome::Returned));
+    assert_eq!(turn_ended(&session.records().await).0, "turn_completed");
+    let now = host.plugins().into_iter().find(|view| view.plugin == files()).expect("files");
+    assert_eq!((now.sha256, now.overridden, now.version.as_str()), (swapped.sha256, true, "0.1.1"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_swap_survives_a_restart_until_the_manifests_entry_changes() {
+    let world = world();
+    let (old, new) = {
+        let host = world.host().await;
+        let old = host.plugins().into_iter().find(|view| view.plugin == files()).expect("files").sha256;
+        let new = host.swap(&files(), &plugin("files-next")).await.unwrap_or_else(|error| panic!("{error}")).sha256;
+        host.shutdown().await;
+        (old, new)
+    };
+    {
+        let host = world.host().await;
+        let now = host.plugins().into_iter().find(|view| view.plugin == files()).expect("files");
+        assert_eq!((now.sha256, now.overridden), (new, true));
+        host.shutdown().await;
+    }
+    let text = std::fs::read_to_string(world.manifest_file()).expect("the manifest");
+    let changed = text.replace("[plugin.files]", "[plugin.files]\norder = 3");
+    let mut options = world.options();
+    options.manifest = mainstay_manifest::HostManifest::parse(&changed, "mainstay.toml").expect("a manifest");
+    let host = mainstay_driver::Host::open(options).await.expect("a host");
+    let now = host.plugins().into_iter().find(|view| view.plugin == files()).expect("files");
+    assert_eq!((now.sha256, now.overridden), (old, false));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_build_leaves_the_old_one_and_is_recorded() {
+    let world = world();
+    let host = world.host().await;
+    let before = host.plugins();
+    // Another plugin's package: its tools are other ones, but it exports hooks that nobody granted.
+    let error = host.swap(&files(), &guest("ungranted")).await.expect_err("refused").to_string();
+    assert!(error.contains("the old one serves on") && error.contains("prepare"), "{error}");
+    let unknown = PluginName::new("nobody").expect("legal");
+    let error = host.swap(&unknown, &plugin("files-next")).await.expect_err("refused").to_string();
+    assert!(error.starts_with("the manifest enables no plugin `nobody`; it has: "), "{error}");
+    assert_eq!(host.plugins(), before);
+    host.shutdown().await;
+    drop(host);
+    let records = host_records(&world).await;
+    assert_eq!(records.iter().filter(|body| matches!(body, RecordBody::PluginRefused(_))).count(), 2);
+    assert!(!records.iter().any(|body| matches!(body, RecordBody::PluginSwapped(_))));
+}
+
+/// The host's own records: plugin lifecycle.
+async fn host_records(world: &World) -> Vec<RecordBody> {
+    use mainstay_journal::{Journal as _, Options, Range, SqliteJournal, host_session, host_tenant};
+    let journal = SqliteJournal::open(&world.data_dir(), Options::default()).expect("the journal");
+    let (tenant, session): (TenantId, SessionId) = (host_tenant(), host_session());
+    let page = journal.records(&tenant, &session, Range::forward(100)).await.expect("records");
+    page.rows.into_iter().map(|record| (*record.body).clone()).collect()
+}
