@@ -1,6 +1,6 @@
 //! What all sessions of a host share.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use mainstay_journal::Journal;
 use mainstay_protocol::TenantId;
@@ -15,6 +15,10 @@ pub(crate) struct Shared {
     pub(crate) routes: Routes,
     pub(crate) hub: Hub,
     pub(crate) failpoint: Option<Arc<Failpoint>>,
+    /// How long gates may hold up a model's output before it commits without them.
+    pub(crate) gate_bound: Option<Duration>,
+    /// Whether a step that was open when the host ended is opened again, instead of ending its turn.
+    pub(crate) retry_open_step: bool,
 }
 
 impl Shared {

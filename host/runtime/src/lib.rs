@@ -36,6 +36,7 @@ mod probe;
 mod registry;
 mod staged;
 mod store;
+pub mod testing;
 mod ticker;
 mod wasi;
 

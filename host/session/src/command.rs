@@ -28,6 +28,8 @@ pub enum Command {
         route: Option<RouteName>,
         /// Replaces the metadata.
         metadata: Option<String>,
+        /// Whether an open step is opened again, instead of ending its turn.
+        retry_open_step: bool,
     },
     /// A client submits a message (B1).
     Submit {

@@ -8,6 +8,8 @@ mod command;
 mod decide;
 mod effect;
 mod evolve;
+#[cfg(test)]
+mod properties;
 mod snapshot;
 mod state;
 

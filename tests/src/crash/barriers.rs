@@ -24,7 +24,10 @@ struct Left {
 }
 
 async fn kill_at(point: &str) -> Option<Left> {
-    let world = World::new(SCRIPT).effects().hooks("");
+    kill_in(World::new(SCRIPT).effects().hooks(""), point).await
+}
+
+async fn kill_in(world: World, point: &str) -> Option<Left> {
     let output = binary::run(&world, "s", Some(point), "go");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(binary::was_killed(&output), "the process was to die at {point}: {:?}\n{stderr}", output.status);
@@ -107,6 +110,15 @@ async fn b2_a_message_runs_after_a_kill_around_the_start_of_its_turn() {
             "{point}: an open step is closed as interrupted"
         );
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_open_step_is_opened_again_when_the_operator_says_so() {
+    let world = World::new(SCRIPT).effects().hooks("").host_setting("recovery = { open_step = \"retry\" }");
+    let left = kill_in(world, "model.started").await.expect("the session is there");
+    check("model.started", &left);
+    let (kind, ended) = turn_ended(&left.records);
+    assert_eq!((kind.as_str(), ended.tool_calls), ("turn_completed", 3));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -153,3 +153,13 @@ async fn what_a_tool_keeps_is_durable_with_its_result() {
     assert!(counted[0].contains("\"calls\":1"), "{counted:?}");
     assert!(counted[1].contains("\"calls\":2"), "{counted:?}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn slow_gates_let_the_output_commit_first_when_the_operator_sets_a_bound() {
+    let slow =
+        || World::new(ONE_CALL).effects().hooks_with("limits = { call = \"300 ms\" }", "gate = { do = \"spin\" }");
+    let (without, together) = barriers_of_a_turn(&slow()).await;
+    let (with, apart) = barriers_of_a_turn(&slow().host_setting("gate_bound = \"20 ms\"")).await;
+    assert_eq!(with, without, "the records are the same");
+    assert_eq!(apart, together + 1, "B3 is a barrier of its own");
+}

@@ -8,5 +8,6 @@ mod interrupts;
 mod outcomes;
 mod queueing;
 mod replay;
+mod runs;
 mod stop;
 mod swaps;

@@ -77,6 +77,12 @@ impl World {
         self
     }
 
+    /// Adds a line to the host's own settings.
+    pub(crate) fn host_setting(mut self, line: &str) -> Self {
+        self.entries = self.entries.replace("[host]", &format!("[host]\n{line}"));
+        self.entry("")
+    }
+
     /// Adds the tools whose effects can be counted, all of them allowed.
     pub(crate) fn effects(self) -> Self {
         let tools = ["effect_pure", "effect_idempotent", "effect_once", "effect_once_parallel"];

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mainstay_journal::{Journal, OpenError as JournalOpenError, Options, SqliteJournal};
+use mainstay_manifest::{OpenStepRecovery, Timespan};
 use mainstay_protocol::TenantId;
 use mainstay_runtime::{Registry, Runtime};
 use tokio::task::JoinSet;
@@ -36,8 +37,16 @@ impl Host {
         let registry = activate(&options, &*journal, &starting).await?;
         let overridden = starting.iter().filter(|one| one.is_override()).map(|one| one.generation.name().clone());
         let overridden = overridden.collect();
-        let shared =
-            Shared { tenant, journal, registry, routes, hub: Hub::default(), failpoint: options.failpoint.clone() };
+        let shared = Shared {
+            tenant,
+            journal,
+            registry,
+            routes,
+            hub: Hub::default(),
+            failpoint: options.failpoint.clone(),
+            gate_bound: options.manifest.host().gate_bound().map(Timespan::as_duration),
+            retry_open_step: options.manifest.host().open_step() == OpenStepRecovery::Retry,
+        };
         let host = Self {
             inner: Arc::new(Inner {
                 options,

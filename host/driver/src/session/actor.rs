@@ -1,8 +1,8 @@
 //! The main road of a session: what is owed -> decide -> commit -> effect -> plugin -> decide -> commit -> news.
 
-use std::{sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
-use futures::StreamExt as _;
+use futures::{FutureExt as _, StreamExt as _};
 use mainstay_journal::{Commit, CommitError, Committed, NewSubmission, ReadError};
 use mainstay_protocol::{
     Ordinal, RouteName, SessionId, news::News, op::Refusal, record::RecordBody, tool::Effect as EffectClass,
@@ -90,7 +90,8 @@ impl Actor {
         route: Option<RouteName>,
         metadata: Option<String>,
     ) -> Result<Ordinal, OpenError> {
-        let resumed = self.proposal.apply(Command::Resume { route, metadata }, clock::now());
+        let retry_open_step = self.shared.retry_open_step;
+        let resumed = self.proposal.apply(Command::Resume { route, metadata, retry_open_step }, clock::now());
         if let Err(refused) = resumed {
             return Err(match refused {
                 Refused::Op(_) => OpenError::NoRoute,
@@ -201,6 +202,7 @@ impl Actor {
     /// Runs an effect to its end, serving ops in between. An op that takes away what the effect is for drops it.
     async fn carry_out(&mut self, effect: &Effect, mut work: Work) -> Result<Flow, Stop> {
         let mut results = Results::of(effect);
+        let mut patience = pin!(self.patience(effect).fuse());
         loop {
             tokio::select! {
                 biased;
@@ -214,7 +216,20 @@ impl Actor {
                 outcome = work.next() => match outcome {
                     Some(outcome) => self.take(outcome, &mut results).await?,
                     None => return Ok(Flow::Go),
-                }
+                },
+                () = &mut patience, if !self.proposal.is_empty() => self.commit_proposal().await?,
+            }
+        }
+    }
+
+    /// How long gates may hold up the output that they decide over: then B3 commits before B4. For ever, unless the operator
+    /// set a bound.
+    fn patience(&self, effect: &Effect) -> impl Future<Output = ()> + use<> {
+        let bound = self.shared.gate_bound.filter(|_| matches!(effect, Effect::DecideCalls { .. }));
+        async move {
+            match bound {
+                Some(bound) => tokio::time::sleep(bound).await,
+                None => std::future::pending().await,
             }
         }
     }

@@ -10,10 +10,10 @@ use mainstay_protocol::{
             Reason, RunStarted,
         },
     },
-    tool::Execution,
+    tool::{Effect, Execution},
 };
 
-use super::{Draft, Place, Refused};
+use super::{Abort, Draft, Place, Refused, opening::LOST};
 use crate::{
     command::{FinishedCall, RuledCall, Ruling, ToolFacts},
     state::{Answer, Call, Life, Phase, Turn},
@@ -25,8 +25,15 @@ pub const UNKNOWN_AFTER_RESTART: &str = "execution interrupted; result unknown a
 /// What becomes of a ruled call.
 enum Fate {
     Allow(ToolFacts),
-    Ask { tool: ToolFacts, reasons: Vec<Reason>, approval: ApprovalId, supersedes: Option<ApprovalId> },
+    Ask {
+        tool: ToolFacts,
+        reasons: Vec<Reason>,
+        approval: ApprovalId,
+        supersedes: Option<ApprovalId>,
+    },
     Deny(Reason),
+    /// It had started before a crash, as a call that may run twice, and is one now that may not.
+    Lose,
 }
 
 impl Draft {
@@ -42,7 +49,7 @@ impl Draft {
             .into_iter()
             .filter_map(|ruled| {
                 let call = running.call(ruled.index).filter(|call| is_undecided(call))?;
-                Some((ruled.index, fate(call.answer.as_ref(), ruled.ruling)))
+                Some((ruled.index, fate(call, ruled.ruling)))
             })
             .collect();
         if fates.is_empty() {
@@ -50,16 +57,22 @@ impl Draft {
         }
         let calls = fates.iter().map(|(index, fate)| CallDecision { index: *index, verdict: verdict(fate) }).collect();
         self.push(RecordBody::CallsDecided(CallsDecided { turn: turn.clone(), step, calls, hooks }));
+        let lost = fates.iter().any(|(_, fate)| matches!(fate, Fate::Lose));
         for (index, fate) in fates {
             self.apply_fate(&running, index, fate);
         }
-        self.start_next_run(turn);
+        if lost {
+            self.abort(Abort { by: None, reason: Reason::new("restarted", LOST) });
+        } else {
+            self.start_next_run(turn);
+        }
         Ok(())
     }
 
     fn apply_fate(&mut self, turn: &Turn, index: CallIndex, fate: Fate) {
         match fate {
             Fate::Allow(_) => {}
+            Fate::Lose => self.lose_call(turn, index),
             Fate::Deny(reason) => {
                 let text = if reason.message.is_empty() { "the call was denied" } else { &reason.message };
                 self.end_call(turn, index, text_result(text, CallOutcome::Denied(reason.clone())));
@@ -180,7 +193,14 @@ fn is_undecided(call: &Call) -> bool {
 }
 
 /// Joins what policy and gates say with what a person answered. A person's answer counts only for what they saw.
-fn fate(answer: Option<&Answer>, ruling: Ruling) -> Fate {
+fn fate(call: &Call, ruling: Ruling) -> Fate {
+    match answered(call.answer.as_ref(), ruling) {
+        Fate::Allow(tool) if call.attempts > 0 && tool.effect == Effect::AtMostOnce => Fate::Lose,
+        fate => fate,
+    }
+}
+
+fn answered(answer: Option<&Answer>, ruling: Ruling) -> Fate {
     match (ruling, answer) {
         (Ruling::Deny(reason), _) => Fate::Deny(reason),
         (Ruling::Allow(_) | Ruling::Ask { .. }, Some(answer)) if !answer.approved => {
@@ -212,6 +232,7 @@ fn verdict(fate: &Fate) -> CallVerdict {
         }
         Fate::Ask { .. } => CallVerdict::Asked,
         Fate::Deny(reason) => CallVerdict::Denied(reason.clone()),
+        Fate::Lose => CallVerdict::Denied(Reason::new("result-unknown", UNKNOWN_AFTER_RESTART)),
     }
 }
 

@@ -67,7 +67,7 @@ pub fn decide(state: &State, command: Command, now: Timestamp) -> Result<Decisio
     let mut draft = Draft::new(state, now);
     match command {
         Command::Create { route, labels, metadata } => draft.create(route, labels, metadata),
-        Command::Resume { route, metadata } => draft.resume(route, metadata)?,
+        Command::Resume { route, metadata, retry_open_step } => draft.resume(route, metadata, retry_open_step)?,
         Command::Submit { submission, content, delivery } => draft.submit(submission, content, delivery)?,
         Command::SetModel { submission, route } => draft.set_model(submission, route),
         Command::Approve { submission, approval, answer, comment } => {

@@ -13,6 +13,9 @@ use mainstay_protocol::{
 use super::{Abort, Draft, Refused};
 use crate::state::{Life, Phase, Turn};
 
+/// Why a turn ends when the result of one of its calls is unknown.
+pub(super) const LOST: &str = "the host ended while a call ran that must not run twice";
+
 impl Draft {
     pub(super) fn create(&mut self, route: RouteName, labels: Labels, metadata: Option<String>) {
         self.push(RecordBody::SessionConfigured(SessionConfigured {
@@ -25,7 +28,12 @@ impl Draft {
 
     /// Takes the session up again. The saved route counts unless the caller overrides it; the configured default is never
     /// taken in its place.
-    pub(super) fn resume(&mut self, route: Option<RouteName>, metadata: Option<String>) -> Result<(), Refused> {
+    pub(super) fn resume(
+        &mut self,
+        route: Option<RouteName>,
+        metadata: Option<String>,
+        retry_open_step: bool,
+    ) -> Result<(), Refused> {
         let Some(route) = route.or_else(|| self.state().route.clone()) else {
             let reason = "the saved session has no model route; name one to override it".to_owned();
             return Err(Refusal::Stopped { reason }.into());
@@ -36,14 +44,16 @@ impl Draft {
             labels: Labels::default(),
             metadata,
         }));
-        self.recover();
+        self.recover(retry_open_step);
         Ok(())
     }
 
     /// Closes what can't go on. All else is owed by the state and needs nothing here.
-    fn recover(&mut self) {
+    fn recover(&mut self, retry_open_step: bool) {
         let Some(turn) = self.state().turn.clone() else { return };
         match &turn.phase {
+            // Nothing of an open step is durable but its opening: no call of it has an intent.
+            Phase::Model if retry_open_step => self.interrupt_step(&turn),
             Phase::Model => self.close_open_step(&turn),
             Phase::Calls(_) => self.recover_calls(&turn),
             Phase::Ready | Phase::Completion => {}
@@ -84,8 +94,7 @@ impl Draft {
             for index in lost {
                 self.lose_call(turn, index);
             }
-            let reason = Reason::new("restarted", "the host ended while a call ran that must not run twice");
-            self.abort(Abort { by: None, reason });
+            self.abort(Abort { by: None, reason: Reason::new("restarted", LOST) });
             return;
         }
         let again = started(|effect| effect != Effect::AtMostOnce);
