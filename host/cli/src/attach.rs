@@ -14,6 +14,8 @@ use crate::{
 
 /// How long another host may hold the folder without answering: it may be compiling its plugins.
 const STARTING: Duration = Duration::from_secs(60);
+/// How long that is not worth a word.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// How often it is tried again meanwhile.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -61,7 +63,7 @@ pub(crate) async fn require_host(place: &Place, for_what: &str) -> Result<Client
 
 /// The running host, or one in this process.
 pub(crate) async fn attach(place: &Place, mut tell: impl FnMut(&str)) -> Result<Attached, Failure> {
-    let mut waiting: Option<Instant> = None;
+    let (started, mut told) = (Instant::now(), false);
     loop {
         if let Some((client, pid)) = running_host(&place.data_dir).await? {
             return Ok(Attached { client, other: Some(pid), own: None });
@@ -72,13 +74,14 @@ pub(crate) async fn attach(place: &Place, mut tell: impl FnMut(&str)) -> Result<
             Err(error) => return Err(error.into()),
         };
         // The lock is held and nobody answers: a host that is starting, ending, or hanging.
-        let since = *waiting.get_or_insert_with(|| {
-            tell("another host has this data folder and does not answer yet; waiting for it");
-            Instant::now()
-        });
-        if since.elapsed() > STARTING {
+        let waited = started.elapsed();
+        if waited > STARTING {
             let message = format!("{error}. It does not answer on its control socket");
             return Err(Failure::new(Exit::Unavailable, message).hint("end that process if it hangs, and try again"));
+        }
+        if waited > PATIENCE && !told {
+            told = true;
+            tell("another host has this data folder and does not answer yet; waiting for it");
         }
         sleep(PAUSE).await;
     }

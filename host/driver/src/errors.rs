@@ -70,9 +70,12 @@ pub enum OpenError {
         /// Those that exist.
         known: String,
     },
-    /// The metadata is not a JSON object.
-    #[error("the session's metadata is not a JSON object")]
+    /// The metadata is not a JSON object, or too large.
+    #[error("the session's metadata must be a JSON object of at most 64 KiB")]
     Metadata,
+    /// The labels are too large.
+    #[error("the session's labels have more than 64 KiB")]
+    Labels,
     /// The saved session has no route.
     #[error("the saved session has no model route; name one to override it")]
     NoRoute,

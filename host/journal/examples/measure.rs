@@ -95,10 +95,14 @@ async fn latency() {
 
 #[tokio::main]
 async fn main() {
-    latency().await;
-    growth(2000, 1, 1024).await;
-    growth(2000, 1, 4300).await;
-    growth(400, 1, 2048).await;
-    growth(6400, 64, 1024).await;
-    if std::env::args().nth(1).is_some() { growth(100_000, 1, 1024).await; growth(100_000, 64, 1024).await; }
+    match std::env::args().nth(1).as_deref() {
+        None => latency().await,
+        Some("growth") => {
+            growth(2000, 1, 1024).await;
+            growth(2000, 1, 4300).await;
+            growth(400, 1, 2048).await;
+            growth(6400, 64, 1024).await;
+        }
+        _ => { growth(100_000, 1, 1024).await; growth(100_000, 64, 1024).await; }
+    }
 }

@@ -83,6 +83,7 @@ impl From<OpenError> for ApiError {
             OpenError::Unknown(session) => Self::no_session(session.as_str()),
             OpenError::UnknownRoute { route, known } => Refusal::UnknownRoute { route, known }.into(),
             OpenError::Metadata => Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_metadata", error.to_string()),
+            OpenError::Labels => Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_labels", error.to_string()),
             OpenError::NoRoute => Self::new(StatusCode::CONFLICT, "no_route", error.to_string()),
             OpenError::Refused(refusal) => refusal.into(),
             OpenError::Host(error) => error.into(),

@@ -28,7 +28,7 @@ impl Host {
     /// # Errors
     /// There is none and it was not to be created, the route is unknown, or the journal fails.
     pub async fn open_session(&self, request: OpenSession) -> Result<Opened, OpenError> {
-        check_metadata(request.metadata.as_deref())?;
+        check_description(&request)?;
         if let Some(route) = request.route.as_ref().filter(|route| self.inner.shared.routes.find(route).is_none()) {
             let known = self.inner.shared.routes.known();
             return Err(OpenError::UnknownRoute { route: route.clone(), known });
@@ -47,6 +47,9 @@ impl Host {
 
     async fn create(&self, session: SessionId, request: OpenSession) -> Result<Opened, OpenError> {
         let _one_at_a_time = self.inner.opening.lock().await;
+        if let Some(opened) = self.load(&session).await? {
+            return Ok(Opened { session, created: false, head: opened.head });
+        }
         let shared = &self.inner.shared;
         let route = request.route.unwrap_or_else(|| shared.routes.default_route().clone());
         let state = State::default();
@@ -118,15 +121,14 @@ impl Host {
     }
 
     async fn revive(&self, session: &SessionId, inbox: mpsc::Receiver<Request>) -> Option<Actor> {
-        let reason = match self.load(session).await {
+        match self.load(session).await {
             Ok(Some(opened)) => {
                 let shared = self.inner.shared.clone();
                 return Some(Actor::new(shared, session.clone(), opened.map(|opened| opened.state), inbox));
             }
-            Ok(None) => format!("there is no session `{session}`"),
-            Err(error) => error.to_string(),
-        };
-        self.inner.table.stop(session, reason);
+            Ok(None) => self.inner.table.forget(session),
+            Err(error) => self.inner.table.stop(session, error.to_string()),
+        }
         None
     }
 
@@ -184,10 +186,17 @@ impl Host {
     }
 }
 
-fn check_metadata(metadata: Option<&str>) -> Result<(), OpenError> {
+/// Bytes that a session's metadata, or its labels together, may have.
+const MAX_DESCRIPTION: usize = 64 << 10;
+
+fn check_description(request: &OpenSession) -> Result<(), OpenError> {
     let is_object = |text: &str| serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text).is_ok();
-    if metadata.is_some_and(|text| !is_object(text)) {
+    if request.metadata.as_deref().is_some_and(|text| text.len() > MAX_DESCRIPTION || !is_object(text)) {
         return Err(OpenError::Metadata);
+    }
+    let labels: usize = request.labels.0.iter().map(|(name, value)| name.len() + value.len()).sum();
+    if labels > MAX_DESCRIPTION {
+        return Err(OpenError::Labels);
     }
     Ok(())
 }

@@ -131,12 +131,13 @@ impl Actor {
         self.carry_out(&effect, work).await
     }
 
-    /// What reaches outside waits for its barrier. Stop hooks do too, when there are any: B6.
+    /// What reaches outside waits for its barrier. Stop hooks do too, when there are any: B6. So does the next turn: the
+    /// end of the one before must not wait for its input hooks.
     fn needs_commit(&self, effect: &Effect) -> bool {
         match effect {
-            Effect::CallModel { .. } | Effect::RunCalls { .. } => true,
+            Effect::CallModel { .. } | Effect::RunCalls { .. } | Effect::StartTurn(_) => true,
             Effect::CheckStop { .. } => !self.snapshot().hooks(Hook::Stop).is_empty(),
-            Effect::StartTurn(_) | Effect::OpenStep { .. } | Effect::DecideCalls { .. } => false,
+            Effect::OpenStep { .. } | Effect::DecideCalls { .. } => false,
         }
     }
 

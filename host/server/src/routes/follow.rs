@@ -254,3 +254,39 @@ fn last_named(body: &RecordBody) -> Option<ItemId> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use mainstay_protocol::{
+        AcceptedOrdinal, SubmissionId, TurnId,
+        record::v1::{HookNotes, TurnStarted},
+    };
+
+    use super::*;
+
+    fn started(items: Option<Span>) -> RecordBody {
+        RecordBody::TurnStarted(TurnStarted {
+            turn: TurnId::new("t").unwrap(),
+            submission: SubmissionId::new("s").unwrap(),
+            accepted: AcceptedOrdinal(1),
+            items,
+            hooks: HookNotes::default(),
+        })
+    }
+
+    #[test]
+    fn the_last_item_of_a_record_is_known() {
+        let span = |first, count| Some(Span { first: ItemId(first), count });
+        assert_eq!(last_named(&started(span(4, 3))), Some(ItemId(6)));
+        assert_eq!(last_named(&started(span(4, 0))), None);
+        assert_eq!(last_named(&started(None)), None);
+    }
+
+    #[test]
+    fn a_client_that_connects_again_says_where_it_was() {
+        let headers = |value: &str| HeaderMap::from_iter([("last-event-id".parse().unwrap(), value.parse().unwrap())]);
+        assert_eq!(last_event_id(&headers("17")), Some(Ordinal(17)));
+        assert_eq!(last_event_id(&headers("x")), None);
+        assert_eq!(last_event_id(&HeaderMap::new()), None);
+    }
+}

@@ -13,6 +13,9 @@ use mainstay_protocol::{
 use super::{Abort, Draft, Refused};
 use crate::state::{Call, Life, QueuedMessage, Turn};
 
+/// Bytes that a person may say beside an answer.
+const MAX_COMMENT_BYTES: usize = 4_096;
+
 impl Draft {
     pub(super) fn submit(
         &mut self,
@@ -48,6 +51,9 @@ impl Draft {
         answer: ApprovalAnswer,
         comment: Option<String>,
     ) -> Result<(), Refused> {
+        if let Some(bytes) = comment.as_ref().map(String::len).filter(|bytes| *bytes > MAX_COMMENT_BYTES) {
+            return Err(Refusal::MessageTooLarge { bytes: bytes as u64, allowed: MAX_COMMENT_BYTES as u64 }.into());
+        }
         let turn = self.state().turn.as_ref().ok_or_else(|| unknown(&approval))?;
         let asking = |call: &Call| matches!(&call.life, Life::Asking { approval: asked, .. } if *asked == approval);
         let Some((index, _)) = turn.numbered_calls().find(|(_, call)| asking(call)) else {

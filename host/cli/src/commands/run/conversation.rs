@@ -144,6 +144,15 @@ impl Conversation {
     }
 
     pub(super) async fn run(mut self, prompt: Option<String>, signals: &mut Signals) -> Result<Ended, Trouble> {
+        let talked = self.talk(prompt, signals).await;
+        // Whatever is said next, by whomever, begins on a line of its own.
+        let closed = self.face.close();
+        let ended = talked?;
+        closed?;
+        Ok(ended)
+    }
+
+    async fn talk(&mut self, prompt: Option<String>, signals: &mut Signals) -> Result<Ended, Trouble> {
         // What is pending comes with the first event: it is known before anything else is said.
         self.next_event().await?;
         if let Some(prompt) = prompt {
@@ -155,7 +164,6 @@ impl Conversation {
         loop {
             self.advance().await?;
             if let Some(ended) = self.ended {
-                self.face.close()?;
                 return Ok(ended);
             }
             tokio::select! {

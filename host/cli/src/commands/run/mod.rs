@@ -47,7 +47,8 @@ pub(super) async fn run(place: &Place, args: RunArgs) -> Result<Exit, Failure> {
         face.note(&format!("attached to the running host (process {pid})"))?;
     }
     let talked = talk(place, &args, said, &attached, face, &mut signals).await;
-    let unhurried = talked.as_ref().is_ok_and(|ended| ended.unhurried);
+    // Even when our own output is gone: what the session was asked to do is still to be done.
+    let unhurried = talked.as_ref().map_or(true, |ended| ended.unhurried);
     // A second Ctrl-C while the host ends: at once, and what is durable is taken up by the next host.
     tokio::select! {
         () = attached.leave(unhurried, say) => {}
