@@ -41,7 +41,7 @@ fail() {
 check() {
     local what=$1
     shift
-    "$@" || fail "$what"
+    "$@" || fail "it does not hold that $what"
     tell "${green}ok${plain}  $what"
 }
 
@@ -89,9 +89,10 @@ waiting_approval() { host session show "$1" --json | tr -d '\n' | sed -nE 's/.*"
 
 # --- The stage --------------------------------------------------------------------------------------------------------
 
+# What an earlier run left is removed, but for compiled plugins: they are found by digest.
 set_stage() {
-    rm -rf "$stage"
     mkdir -p "$stage"
+    find "$stage" -mindepth 1 -maxdepth 1 ! -name cache -exec rm -rf {} +
     cp -R "$example/scripts" "$example/mainstay.toml" "$stage/"
 }
 

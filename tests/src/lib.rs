@@ -2,6 +2,7 @@
 //! sandbox, and where something has to die, with real processes.
 #![cfg(test)]
 
+mod commands;
 mod crash;
 mod journal;
 mod runtime;

@@ -20,14 +20,16 @@ Environment:
   MAINSTAY_MANIFEST, MAINSTAY_DATA_DIR, MAINSTAY_SESSION, MAINSTAY_APPROVE
                     stand in for the options of the same names
   MAINSTAY_PLUGINS  the folder with the bundled plugins, if it is not beside the program
-  MAINSTAY_LOG      what to log to standard error, such as `info` or `mainstay_driver=debug`; default `warn`
+  MAINSTAY_LOG      what to log to standard error: `warn` (default), `info`,
+                    `mainstay_driver=debug`
   NO_COLOR          any value: no colors
 
 Where things are:
-  Without --manifest, `mainstay.toml` in the current folder counts; without that, an empty manifest with all defaults.
-  Without --data-dir, the manifest's `host.data_dir` counts, relative to the manifest's folder; without a manifest it is
-  `mainstay-data` in the current folder. One host at a time has a data folder; further commands attach to it by its
-  control socket.";
+  Without --manifest, `mainstay.toml` in the current folder counts; without that, an empty
+  manifest with all defaults.
+  Without --data-dir, the manifest's `host.data_dir` counts, relative to the manifest's folder;
+  without a manifest it is `mainstay-data` in the current folder.
+  One host at a time has a data folder; further commands attach to it by its control socket.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -63,7 +65,7 @@ pub(crate) struct PlaceArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Talk to a session: one message, or a conversation
+    // Its help is that of its arguments.
     Run(RunArgs),
     /// Look at sessions
     #[command(subcommand)]
@@ -102,8 +104,11 @@ Examples:
   mainstay run \"Summarise notes.md\"
   mainstay run --session notes \"And the other file?\"
   echo \"Summarise notes.md\" | mainstay run --approve none > summary.txt
-  mainstay run --session notes --approve all < /dev/null    go on where a killed host stopped
-  mainstay run --json \"...\" < answers > events              answers: {\"approval\": ID, \"answer\": \"approve\"|\"deny\"}")]
+  mainstay run --session notes --approve all < /dev/null
+      goes on where a killed host stopped
+  mainstay run --json \"...\" < answers > events
+      answers are lines like {\"approval\": \"ID\", \"answer\": \"approve\"} (or \"deny\", with a
+      \"comment\"), or {\"interrupt\": true}")]
 pub(crate) struct RunArgs {
     /// What to say [default: a conversation, or standard input when that is no terminal]
     pub(crate) prompt: Option<String>,
@@ -119,6 +124,10 @@ pub(crate) struct RunArgs {
     /// Print every event as a line of JSON, and nothing else, on standard output; read answers as lines of JSON
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// How many seconds to wait for a host that has the data folder and does not answer yet
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub(crate) wait: u32,
 }
 
 /// What to do with calls that need a person's approval.

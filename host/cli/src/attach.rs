@@ -12,8 +12,6 @@ use crate::{
     manifest::Place,
 };
 
-/// How long another host may hold the folder without answering: it may be compiling its plugins.
-const STARTING: Duration = Duration::from_secs(60);
 /// How long that is not worth a word.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// How often it is tried again meanwhile.
@@ -62,7 +60,9 @@ pub(crate) async fn require_host(place: &Place, for_what: &str) -> Result<Client
 }
 
 /// The running host, or one in this process.
-pub(crate) async fn attach(place: &Place, mut tell: impl FnMut(&str)) -> Result<Attached, Failure> {
+///
+/// Another host may hold the folder without answering, for `wait` seconds at most: it may be compiling its plugins.
+pub(crate) async fn attach(place: &Place, wait: u32, mut tell: impl FnMut(&str)) -> Result<Attached, Failure> {
     let (started, mut told) = (Instant::now(), false);
     loop {
         if let Some((client, pid)) = running_host(&place.data_dir).await? {
@@ -75,7 +75,7 @@ pub(crate) async fn attach(place: &Place, mut tell: impl FnMut(&str)) -> Result<
         };
         // The lock is held and nobody answers: a host that is starting, ending, or hanging.
         let waited = started.elapsed();
-        if waited > STARTING {
+        if waited > Duration::from_secs(wait.into()) {
             let message = format!("{error}. It does not answer on its control socket");
             return Err(Failure::new(Exit::Unavailable, message).hint("end that process if it hangs, and try again"));
         }

@@ -107,6 +107,12 @@ pub enum SwapError {
     /// It does not fit beside the other plugins.
     #[error("the build was refused, and the old one serves on: {0}")]
     Snapshot(#[from] SnapshotError),
+    /// A route would be left without its adapter.
+    #[error("the build was refused, and the old one serves on: it exports no `model`, and route `{route}` needs one")]
+    NoAdapter {
+        /// The route.
+        route: RouteName,
+    },
     /// The change could not be recorded.
     #[error("the swap could not be recorded, and the old build serves on: {0}")]
     Journal(#[from] CommitError),

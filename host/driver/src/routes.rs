@@ -57,6 +57,11 @@ impl Routes {
         &self.default
     }
 
+    /// A route whose adapter is this plugin.
+    pub(crate) fn through(&self, plugin: &PluginName) -> Option<&RouteName> {
+        self.by_name.iter().find(|(_, route)| route.adapter == *plugin).map(|(name, _)| name)
+    }
+
     /// The names, for messages.
     pub(crate) fn known(&self) -> String {
         self.by_name.keys().map(RouteName::as_str).collect::<Vec<_>>().join(", ")

@@ -14,6 +14,11 @@ pub(crate) fn int(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
+/// A time in whole minutes: what lists of sessions are indexed by.
+pub(crate) fn minute(at: Timestamp) -> i64 {
+    int(at.0 / 60_000)
+}
+
 /// Columns, read by position. What a column can't hold comes back as an error, never as a panic.
 pub(crate) trait Columns {
     fn number(&self, column: usize) -> rusqlite::Result<u64>;

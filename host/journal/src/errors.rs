@@ -34,7 +34,7 @@ pub enum OpenError {
     #[error("the file in the journal's place is no journal of Mainstay; move it away, or name another data folder")]
     NotAJournal,
     /// The store is damaged.
-    #[error("the journal is damaged; run `mainstay journal verify`, and restore a backup if it can't be read")]
+    #[error("the journal is damaged; restore a copy of the data folder")]
     Corrupt,
     /// Another process keeps the store locked.
     #[error("another program keeps the journal locked; close it and try again")]
@@ -98,7 +98,7 @@ pub enum CommitError {
         code: i32,
     },
     /// The store is damaged where this transition needs it.
-    #[error("the journal is damaged; run `mainstay journal verify`")]
+    #[error("the journal is damaged; restore a copy of the data folder")]
     Corrupt,
     /// The journal is closed, or closing.
     #[error("the journal is closed")]
@@ -139,7 +139,7 @@ pub enum ReadError {
     #[error("a page holds at least one row; ask for 1 to {max}", max = crate::query::MAX_PAGE)]
     ZeroLimit,
     /// A row that the answer stands or falls with is damaged.
-    #[error("the {what} is damaged; run `mainstay journal verify`")]
+    #[error("the {what} is damaged; what else the journal holds can still be read")]
     Damaged {
         /// What.
         what: &'static str,
@@ -151,7 +151,7 @@ pub enum ReadError {
         what: &'static str,
     },
     /// The store is damaged.
-    #[error("the journal is damaged; run `mainstay journal verify`")]
+    #[error("the journal is damaged; restore a copy of the data folder")]
     Corrupt,
     /// Another program kept the store locked for too long. Retryable.
     #[error("another program keeps the journal locked; try again")]

@@ -45,13 +45,16 @@ CREATE TABLE sessions (
 -- Query: the id of a session that a list or the feed found by number; also what the tables below refer to.
 CREATE UNIQUE INDEX sessions_by_number ON sessions (tenant, session);
 
--- Where a session stands: the one row that every commit rewrites. The host's own session has no state.
+-- Where a session stands: the one row that every commit rewrites. `minute` is active_at in whole minutes and `busy` tells whether
+-- phase is not idle: they are apart so that most commits change no index. The host's own session has no phase and no state.
 CREATE TABLE heads (
     tenant    INTEGER NOT NULL,
     session   INTEGER NOT NULL,
     head      INTEGER NOT NULL,
     chain     BLOB    NOT NULL,
     active_at INTEGER NOT NULL,
+    minute    INTEGER NOT NULL,
+    busy      INTEGER NOT NULL DEFAULT 0,
     phase     TEXT,
     route     TEXT,
     turns     INTEGER NOT NULL DEFAULT 0,
@@ -60,11 +63,10 @@ CREATE TABLE heads (
     PRIMARY KEY (tenant, session),
     FOREIGN KEY (tenant, session) REFERENCES sessions (tenant, session)
 ) STRICT;
--- Query: `sessions`, the list of a tenant, newest activity first.
-CREATE INDEX heads_by_activity ON heads (tenant, active_at, session);
--- Query: `sessions_with_work`, at start. A second index, and nearly free: it holds only sessions that are not idle, and
--- changes only when a session begins or ends to be idle.
-CREATE INDEX heads_with_work ON heads (tenant, session) WHERE phase <> 'idle';
+-- Query: `sessions`, the list of a tenant, newest activity first; those of one minute are sorted when they are read.
+CREATE INDEX heads_by_activity ON heads (tenant, minute);
+-- Query: `sessions_with_work`, at start. A second index, and a small one: it holds only sessions that are not idle.
+CREATE INDEX heads_with_work ON heads (tenant, session) WHERE busy;
 
 -- The names of record kinds, known and unknown.
 CREATE TABLE kinds (
@@ -129,7 +131,7 @@ CREATE TABLE queue (
     content    TEXT    NOT NULL,
     PRIMARY KEY (tenant, session, accepted),
     FOREIGN KEY (tenant, session) REFERENCES heads (tenant, session)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 -- Ops that were accepted: by these a repetition is recognised.
 CREATE TABLE submissions (

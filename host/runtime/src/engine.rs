@@ -56,7 +56,7 @@ impl Default for EngineOptions {
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// The engine refuses its settings, or the machine has too little address space even without a pool.
-    #[error("the WebAssembly engine can not start: {0}; `mainstay doctor` checks executable memory and address space")]
+    #[error("the WebAssembly engine can not start: {0}; executable memory must be allowed, and `ulimit -v` leave some hundred megabytes")]
     Engine(String),
     /// The ticker thread can not be started.
     #[error("the WebAssembly engine can not start its clock thread: {0}; check the limit on threads (`ulimit -u`)")]

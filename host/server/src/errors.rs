@@ -96,7 +96,9 @@ impl From<SwapError> for ApiError {
     fn from(error: SwapError) -> Self {
         let status = match error {
             SwapError::UnknownPlugin { .. } => StatusCode::NOT_FOUND,
-            SwapError::Package(_) | SwapError::Refused(_) | SwapError::Snapshot(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            SwapError::Package(_) | SwapError::Refused(_) | SwapError::Snapshot(_) | SwapError::NoAdapter { .. } => {
+                StatusCode::UNPROCESSABLE_ENTITY
+            }
             SwapError::Journal(_) | SwapError::DataFolder(_) => {
                 tracing::error!(%error, "a swap failed");
                 let message = "the host could not record the swap, and the old build serves on; its log says why";

@@ -115,11 +115,14 @@ async fn a_refused_build_leaves_the_old_one_and_is_recorded() {
     let unknown = PluginName::new("nobody").expect("legal");
     let error = host.swap(&unknown, &plugin("files-next")).await.expect_err("refused").to_string();
     assert!(error.starts_with("the manifest enables no plugin `nobody`; it has: "), "{error}");
+    let rehearsal = PluginName::new("rehearsal").expect("legal");
+    let error = host.swap(&rehearsal, &guest("echo-json")).await.expect_err("refused").to_string();
+    assert!(error.contains("exports no `model`, and route `default` needs one"), "{error}");
     assert_eq!(host.plugins(), before);
     host.shutdown().await;
     drop(host);
     let records = host_records(&world).await;
-    assert_eq!(records.iter().filter(|body| matches!(body, RecordBody::PluginRefused(_))).count(), 2);
+    assert_eq!(records.iter().filter(|body| matches!(body, RecordBody::PluginRefused(_))).count(), 3);
     assert!(!records.iter().any(|body| matches!(body, RecordBody::PluginSwapped(_))));
 }
 

@@ -139,6 +139,13 @@ async fn check_entry(
 }
 
 fn check_routes(options: &HostOptions, snapshot: &Snapshot, report: &mut CheckReport) {
+    if options.manifest.needs_bundled_adapter() && !startup::has_bundled_adapter(options) {
+        report.problems.push(crate::errors::HostError::NoBundledPlugins.to_string());
+    }
+    if options.manifest.host().listen().is_some() {
+        let warning = "host.listen is not served by this version: clients use the control socket in the data folder";
+        report.warnings.push(warning.to_owned());
+    }
     for route in options.manifest.routes() {
         let adapter = mainstay_protocol::PluginName::new(route.adapter().as_str()).ok();
         let found = adapter.and_then(|adapter| snapshot.model_adapter(&adapter).cloned());

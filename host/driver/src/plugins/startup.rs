@@ -92,6 +92,11 @@ pub(crate) async fn load(
     Ok(runtime.load(request).await?)
 }
 
+/// Whether the adapter that plays a script is where it is looked for.
+pub(crate) fn has_bundled_adapter(options: &HostOptions) -> bool {
+    options.bundled_plugins.as_deref().is_some_and(|folder| folder.join(BUNDLED_ADAPTER).is_dir())
+}
+
 /// The adapter that plays a script, with nothing granted.
 async fn load_bundled(options: &HostOptions, runtime: &Runtime) -> Result<Starting, HostError> {
     let failed = |source: anyhow::Error| HostError::Plugin { plugin: BUNDLED_ADAPTER.to_owned(), source };

@@ -56,6 +56,7 @@ impl Host {
         let generation = startup::load(&inner.options, &inner.runtime, entry, files, Some(sha256)).await?;
         inner.shared.pass("swap.loaded");
         let change = inner.shared.registry.prepare([Arc::clone(&generation)], &[])?;
+        self.keeps_routes(&generation)?;
         let replaced = change.retired().iter().map(|old| old.receipt().sha256).next();
         let origin = GenerationOrigin::Override { entry: assemble::entry_digest(entry) };
         self.record_swap(&generation, origin, replaced).await?;
@@ -71,6 +72,14 @@ impl Host {
             replaced,
             warnings: generation.warnings().to_vec(),
         })
+    }
+
+    /// A build that is no model adapter must not take the place of one that a route needs.
+    fn keeps_routes(&self, generation: &Generation) -> Result<(), SwapError> {
+        match self.inner.shared.routes.through(generation.name()) {
+            Some(route) if !generation.exports().model() => Err(SwapError::NoAdapter { route: route.clone() }),
+            _ => Ok(()),
+        }
     }
 
     async fn record_swap(

@@ -1,13 +1,13 @@
 //! Sessions: opening one, and lists of them.
 
-use mainstay_protocol::{Ordinal, TenantId, op::Labels};
+use mainstay_protocol::{Ordinal, TenantId, Timestamp, op::Labels};
 use mainstay_session::{SnapshotError, State};
 use rusqlite::{Connection, Row, params};
 
 use super::{page, page_limit, queue};
 use crate::{
     Committed, Damage, Damaged, OpenedSession, Page, Place, ReadError, SessionCursor, SessionRow, SessionsQuery,
-    codec::{Columns, PackedId, impossible, int},
+    codec::{Columns, PackedId, impossible, int, minute},
     write::{Lane, SessionKey, state_checksum},
 };
 
@@ -57,8 +57,8 @@ const NEWEST: &str = "
     SELECT h.active_at, h.session, s.id, h.head, s.created_at, h.phase, h.route, h.turns, s.labels, s.metadata, t.id
     FROM tenants t JOIN heads h INDEXED BY heads_by_activity ON h.tenant = t.tenant
     JOIN sessions s ON s.tenant = h.tenant AND s.session = h.session
-    WHERE t.id = ?1 AND (h.active_at, h.session) < (?2, ?3) AND h.phase IS NOT NULL
-    ORDER BY h.active_at DESC, h.session DESC LIMIT ?4";
+    WHERE t.id = ?1 AND (h.minute, h.active_at, h.session) < (?2, ?3, ?4) AND h.phase IS NOT NULL
+    ORDER BY h.minute DESC, h.active_at DESC, h.session DESC LIMIT ?5";
 
 /// Newest activity first.
 pub(crate) fn sessions(
@@ -67,9 +67,18 @@ pub(crate) fn sessions(
     query: SessionsQuery,
 ) -> Result<Page<SessionRow>, ReadError> {
     let limit = page_limit(query.limit)?;
-    let (active_at, number) = query.before.map_or((i64::MAX, i64::MAX), |at| (int(at.active_at.0), int(at.number)));
+    let before = query.before.unwrap_or(SessionCursor { active_at: Timestamp(u64::MAX), number: u64::MAX });
     let mut statement = connection.prepare_cached(NEWEST)?;
-    let rows = statement.query_map(params![tenant.as_str(), active_at, number, int(limit as u64 + 1)], checked_row)?;
+    let rows = statement.query_map(
+        params![
+            tenant.as_str(),
+            minute(before.active_at),
+            int(before.active_at.0),
+            int(before.number),
+            int(limit as u64 + 1)
+        ],
+        checked_row,
+    )?;
     Ok(page(rows.collect::<rusqlite::Result<Vec<_>>>()?, limit))
 }
 
@@ -77,7 +86,7 @@ const WITH_WORK: &str = "
     SELECT h.active_at, h.session, s.id, h.head, s.created_at, h.phase, h.route, h.turns, s.labels, s.metadata, t.id
     FROM heads h INDEXED BY heads_with_work JOIN tenants t ON t.tenant = h.tenant
     JOIN sessions s ON s.tenant = h.tenant AND s.session = h.session
-    WHERE h.phase <> 'idle' ORDER BY h.active_at DESC";
+    WHERE h.busy ORDER BY h.active_at DESC";
 
 /// The sessions of all tenants that are not idle, newest activity first. A damaged row is reported in the log: recovery of the others
 /// does not wait for it.

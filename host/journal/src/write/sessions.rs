@@ -7,7 +7,7 @@ use super::{
     Failure, Lane, integrity,
     prepare::{Facts, Snapshot},
 };
-use crate::codec::{Columns, PackedId, int};
+use crate::codec::{Columns, PackedId, int, minute};
 
 /// A session's numbers: the key of everything that belongs to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,10 +23,12 @@ pub(super) struct Head {
     pub(super) chain: Digest,
     pub(super) active_at: Timestamp,
     turns: u64,
+    minute: i64,
+    busy: bool,
 }
 
 const FIND: &str = "
-    SELECT h.tenant, h.session, h.head, h.chain, h.active_at, h.turns
+    SELECT h.tenant, h.session, h.head, h.chain, h.active_at, h.turns, h.minute, h.busy
     FROM tenants t JOIN sessions s ON s.tenant = t.tenant AND s.id = ?2
     JOIN heads h ON h.tenant = s.tenant AND h.session = s.session
     WHERE t.id = ?1";
@@ -40,6 +42,8 @@ pub(super) fn find(connection: &Connection, lane: &Lane) -> rusqlite::Result<Opt
             chain: row.digest(3)?,
             active_at: row.time(4)?,
             turns: row.number(5)?,
+            minute: row.get(6)?,
+            busy: row.get(7)?,
         })
     });
     head.optional()
@@ -56,9 +60,9 @@ pub(super) fn create(connection: &Connection, lane: &Lane, at: Timestamp) -> rus
         .prepare_cached("INSERT INTO sessions (tenant, id, session, created_at, labels) VALUES (?1, ?2, ?3, ?4, '{}')")?
         .execute(params![key.tenant, PackedId(lane.session.as_str()), key.session, int(at.0)])?;
     connection
-        .prepare_cached("INSERT INTO heads (tenant, session, head, chain, active_at) VALUES (?1, ?2, 0, ?3, ?4)")?
-        .execute(params![key.tenant, key.session, Digest::ZERO.as_bytes(), int(at.0)])?;
-    Ok(Head { key, ordinal: Ordinal(0), chain: Digest::ZERO, active_at: at, turns: 0 })
+        .prepare_cached("INSERT INTO heads (tenant, session, head, chain, active_at, minute) VALUES (?1, ?2, 0, ?3, ?4, ?5)")?
+        .execute(params![key.tenant, key.session, Digest::ZERO.as_bytes(), int(at.0), minute(at)])?;
+    Ok(Head { key, ordinal: Ordinal(0), chain: Digest::ZERO, active_at: at, turns: 0, minute: minute(at), busy: false })
 }
 
 /// Labels are set once; metadata is replaced.
@@ -115,5 +119,22 @@ pub(super) fn advance_with_state(connection: &Connection, head: &Head, snapshot:
             snapshot.encoded,
             snapshot.checksum
         ])?;
+    update_indexed(connection, head, snapshot.summary.phase != "idle")?;
+    Ok(())
+}
+
+/// The columns that indexes are over are written only when they change: SQLite rewrites an index whenever its columns are set.
+fn update_indexed(connection: &Connection, head: &Head, busy: bool) -> rusqlite::Result<()> {
+    let minute = minute(head.active_at);
+    if minute != head.minute {
+        connection
+            .prepare_cached("UPDATE heads SET minute = ?3 WHERE tenant = ?1 AND session = ?2")?
+            .execute([head.key.tenant, head.key.session, minute])?;
+    }
+    if busy != head.busy {
+        connection
+            .prepare_cached("UPDATE heads SET busy = ?3 WHERE tenant = ?1 AND session = ?2")?
+            .execute([head.key.tenant, head.key.session, i64::from(busy)])?;
+    }
     Ok(())
 }

@@ -22,9 +22,7 @@ use super::{
     signals::Signals,
 };
 use crate::{
-    attach,
     exit::{Exit, Failure},
-    manifest::Place,
     terminal::ask::{QUESTION, parse_answer},
 };
 
@@ -64,15 +62,6 @@ pub(super) enum Trouble {
     Failed(Failure),
 }
 
-impl Trouble {
-    pub(super) fn into_failure(self, place: &Place, session: &SessionId) -> Failure {
-        match self {
-            Self::Gone(error) => attach::host_gone(place, session.as_str(), error),
-            Self::Failed(failure) => failure,
-        }
-    }
-}
-
 impl From<ClientError> for Trouble {
     fn from(error: ClientError) -> Self {
         if error.is_gone() { Self::Gone(Some(error)) } else { Self::Failed(error.into()) }
@@ -83,6 +72,15 @@ impl From<io::Error> for Trouble {
     fn from(error: io::Error) -> Self {
         Self::Failed(error.into())
     }
+}
+
+/// A message of the person.
+pub(super) fn message(text: String) -> Op {
+    Op::Submit { content: vec![Part::Text(text)], delivery: Delivery::Queue }
+}
+
+fn new_submission() -> SubmissionId {
+    SubmissionId::from_uuid(uuid::Uuid::now_v7())
 }
 
 pub(super) struct Conversation {
@@ -143,7 +141,11 @@ impl Conversation {
         }
     }
 
-    pub(super) async fn run(mut self, prompt: Option<String>, signals: &mut Signals) -> Result<Ended, Trouble> {
+    pub(super) async fn run(
+        mut self,
+        prompt: Option<(SubmissionId, String)>,
+        signals: &mut Signals,
+    ) -> Result<Ended, Trouble> {
         let talked = self.talk(prompt, signals).await;
         // Whatever is said next, by whomever, begins on a line of its own.
         let closed = self.face.close();
@@ -152,11 +154,11 @@ impl Conversation {
         Ok(ended)
     }
 
-    async fn talk(&mut self, prompt: Option<String>, signals: &mut Signals) -> Result<Ended, Trouble> {
+    async fn talk(&mut self, prompt: Option<(SubmissionId, String)>, signals: &mut Signals) -> Result<Ended, Trouble> {
         // What is pending comes with the first event: it is known before anything else is said.
         self.next_event().await?;
-        if let Some(prompt) = prompt {
-            self.submit(prompt).await?;
+        if let Some((submission, prompt)) = prompt {
+            self.submit(submission, prompt).await?;
         }
         if self.mode == Mode::Chat {
             self.face.note("/help lists the commands")?;
@@ -260,7 +262,7 @@ impl Conversation {
     /// Sends an op under an id of our own. When the connection breaks before the answer, the same op under the same id is
     /// accepted once.
     async fn op(&mut self, op: Op) -> Result<Accepted, ClientError> {
-        self.op_as(SubmissionId::from_uuid(uuid::Uuid::now_v7()), op).await
+        self.op_as(new_submission(), op).await
     }
 
     async fn op_as(&mut self, submission: SubmissionId, op: Op) -> Result<Accepted, ClientError> {
@@ -272,12 +274,10 @@ impl Conversation {
         }
     }
 
-    async fn submit(&mut self, text: String) -> Result<(), Trouble> {
-        let submission = SubmissionId::from_uuid(uuid::Uuid::now_v7());
+    async fn submit(&mut self, submission: SubmissionId, text: String) -> Result<(), Trouble> {
         self.face.sent(submission.clone());
         self.ours.push(submission.clone());
-        let op = Op::Submit { content: vec![Part::Text(text)], delivery: Delivery::Queue };
-        match self.op_as(submission.clone(), op).await {
+        match self.op_as(submission.clone(), message(text)).await {
             Ok(_) => Ok(()),
             Err(ClientError::Refused(refusal)) if self.mode == Mode::Chat => {
                 self.ours.retain(|ours| *ours != submission);
@@ -427,7 +427,7 @@ impl Conversation {
                 if self.turn.is_some() {
                     self.face.note("it waits until the running turn has ended")?;
                 }
-                self.submit(line.to_owned()).await?;
+                self.submit(new_submission(), line.to_owned()).await?;
             }
         }
         Ok(())

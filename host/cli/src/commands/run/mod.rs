@@ -8,7 +8,7 @@ mod signals;
 
 use std::io::{IsTerminal, Read, Write};
 
-use mainstay_protocol::{Ordinal, SessionId, op::MAX_MESSAGE_BYTES, record::RecordBody};
+use mainstay_protocol::{Ordinal, SessionId, SubmissionId, op::MAX_MESSAGE_BYTES, record::RecordBody};
 use mainstay_server::{
     Client,
     client::ClientError,
@@ -26,7 +26,7 @@ use crate::{
     },
 };
 use approvals::Asker;
-use conversation::{Conversation, Ended, Mode};
+use conversation::{Conversation, Ended, Mode, Trouble};
 use face::Face;
 use input::Input;
 use signals::Signals;
@@ -34,11 +34,28 @@ use signals::Signals;
 /// Records that are looked through for the beginning of the last turn.
 const PAGE: usize = 200;
 
-pub(super) async fn run(place: &Place, args: RunArgs) -> Result<Exit, Failure> {
-    let mut face = if args.json { Face::json() } else { Face::human() };
-    let said = what_is_said(&args)?;
+/// How often a command goes on by itself when the host that it is attached to ends.
+const TAKE_OVERS: usize = 3;
+
+pub(super) async fn run(place: &Place, mut args: RunArgs) -> Result<Exit, Failure> {
+    let mut said = what_is_said(&args)?;
     let mut signals = Signals::start()?;
-    let starting = attach::attach(place, |text| face.note_or_log(text));
+    for _ in 0..TAKE_OVERS {
+        match run_once(place, &args, &said, &mut signals).await {
+            Err(Parted::Lost { session, .. }) if said != Said::Conversation => {
+                say("the host that had this session ended; going on without it");
+                args.session = session.or(args.session);
+                said = said.again();
+            }
+            ended => return ended.map_err(Parted::into_failure),
+        }
+    }
+    run_once(place, &args, &said, &mut signals).await.map_err(Parted::into_failure)
+}
+
+async fn run_once(place: &Place, args: &RunArgs, said: &Said, signals: &mut Signals) -> Result<Exit, Parted> {
+    let mut face = if args.json { Face::json() } else { Face::human() };
+    let starting = attach::attach(place, args.wait, |text| face.note_or_log(text));
     let attached = tokio::select! {
         attached = starting => attached?,
         () = signals.next() => return Ok(Exit::Interrupted),
@@ -46,7 +63,7 @@ pub(super) async fn run(place: &Place, args: RunArgs) -> Result<Exit, Failure> {
     if let Some(pid) = attached.other {
         face.note(&format!("attached to the running host (process {pid})"))?;
     }
-    let talked = talk(place, &args, said, &attached, face, &mut signals).await;
+    let talked = talk(place, args, said.clone(), &attached, face, signals).await;
     // Even when our own output is gone: what the session was asked to do is still to be done.
     let unhurried = talked.as_ref().map_or(true, |ended| ended.unhurried);
     // A second Ctrl-C while the host ends: at once, and what is durable is taken up by the next host.
@@ -57,16 +74,55 @@ pub(super) async fn run(place: &Place, args: RunArgs) -> Result<Exit, Failure> {
     talked.map(|ended| ended.exit)
 }
 
+/// Why a run ended without an end.
+enum Parted {
+    /// The host went away: another one can go on.
+    Lost { failure: Failure, session: Option<SessionId> },
+    /// Anything else.
+    Failed(Failure),
+}
+
+impl Parted {
+    fn into_failure(self) -> Failure {
+        match self {
+            Self::Lost { failure, .. } | Self::Failed(failure) => failure,
+        }
+    }
+}
+
+impl From<Failure> for Parted {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl From<std::io::Error> for Parted {
+    fn from(error: std::io::Error) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl From<ClientError> for Parted {
+    fn from(error: ClientError) -> Self {
+        if error.is_gone() {
+            return Self::Lost { failure: error.into(), session: None };
+        }
+        Self::Failed(error.into())
+    }
+}
+
 /// A note after everything else; there is nobody to tell when it fails.
 fn say(text: &str) {
     let _ = writeln!(anstream::stderr(), "{}", paint(QUIET, escape::block(text)));
 }
 
 /// What the person wants to say.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Said {
-    /// This message.
-    Prompt(String),
+    /// This message, under this id: sent twice, it is accepted once.
+    Prompt(SubmissionId, String),
+    /// The same, after the host to which it was sent went away.
+    Again(SubmissionId, String),
     /// Nothing: what the session owes is to be finished.
     Nothing,
     /// That comes line by line.
@@ -75,9 +131,24 @@ enum Said {
     Later,
 }
 
+impl Said {
+    fn prompt(text: String) -> Self {
+        Self::Prompt(SubmissionId::from_uuid(uuid::Uuid::now_v7()), text)
+    }
+
+    /// What is left to be said to the next host.
+    fn again(self) -> Self {
+        match self {
+            Self::Prompt(submission, text) | Self::Again(submission, text) => Self::Again(submission, text),
+            Self::Nothing | Self::Later => Self::Nothing,
+            Self::Conversation => Self::Conversation,
+        }
+    }
+}
+
 fn what_is_said(args: &RunArgs) -> Result<Said, Failure> {
     if let Some(prompt) = &args.prompt {
-        return check_prompt(prompt.clone()).map(Said::Prompt);
+        return check_prompt(prompt.clone()).map(Said::prompt);
     }
     if std::io::stdin().is_terminal() {
         return if args.json { Err(no_prompt()) } else { Ok(Said::Conversation) };
@@ -87,7 +158,7 @@ fn what_is_said(args: &RunArgs) -> Result<Said, Failure> {
     }
     let prompt = read_prompt()?;
     if !prompt.trim().is_empty() {
-        return Ok(Said::Prompt(prompt));
+        return Ok(Said::prompt(prompt));
     }
     if args.session.is_some() { Ok(Said::Nothing) } else { Err(no_prompt()) }
 }
@@ -120,7 +191,7 @@ async fn talk(
     attached: &Attached,
     mut face: Face,
     signals: &mut Signals,
-) -> Result<Ended, Failure> {
+) -> Result<Ended, Parted> {
     let client = &attached.client;
     let request = OpenRequest {
         session: args.session.clone(),
@@ -128,13 +199,16 @@ async fn talk(
         route: args.route.clone(),
         ..OpenRequest::default()
     };
-    let opened =
-        client.open_session(&request).await.map_err(|error| Failure::from(error).context("open the session"))?;
+    let opened = client.open_session(&request).await.map_err(|error| match Parted::from(error) {
+        Parted::Failed(failure) => Parted::Failed(failure.context("open the session")),
+        lost @ Parted::Lost { .. } => lost,
+    })?;
     let session = &opened.session;
     let again = place.command(&format!("run --session {session}"));
     let what = if opened.created { "new session" } else { "session" };
     face.note(&format!("{what} {session}; go on with it by: {again}"))?;
 
+    let said = send_again(client, session, said).await?;
     let view = client.session(session).await?;
     let (mode, prompt) = settle(said, &view, signals).await?;
     let after = first_record(client, &view, mode).await?;
@@ -144,22 +218,39 @@ async fn talk(
     let input = Input::new();
     let conversation =
         Conversation::new(client.clone(), session.clone(), mode, asker, face, events, input, again, replaying);
-    conversation.run(prompt, signals).await.map_err(|end| end.into_failure(place, session))
+    conversation.run(prompt, signals).await.map_err(|trouble| match trouble {
+        Trouble::Gone(error) => {
+            let failure = attach::host_gone(place, session.as_str(), error);
+            Parted::Lost { failure, session: Some(session.clone()) }
+        }
+        Trouble::Failed(failure) => Parted::Failed(failure),
+    })
+}
+
+/// After the host went away: sends the message again, which is accepted once. What is left is to see its turn to the end.
+async fn send_again(client: &Client, session: &SessionId, said: Said) -> Result<Said, Parted> {
+    let Said::Again(submission, text) = said else { return Ok(said) };
+    client.op(session, Some(submission), conversation::message(text)).await?;
+    Ok(Said::Nothing)
 }
 
 /// What the command is for, now that the session is known.
-async fn settle(said: Said, view: &SessionView, signals: &mut Signals) -> Result<(Mode, Option<String>), Failure> {
+async fn settle(
+    said: Said,
+    view: &SessionView,
+    signals: &mut Signals,
+) -> Result<(Mode, Option<(SubmissionId, String)>), Failure> {
     let has_work = view.turn.is_some() || !view.queue.is_empty();
     let said = match said {
         Said::Later if has_work => Said::Nothing,
         Said::Later => match read_prompt_unless_interrupted(signals).await? {
             prompt if prompt.trim().is_empty() => Said::Nothing,
-            prompt => Said::Prompt(prompt),
+            prompt => Said::prompt(prompt),
         },
         said => said,
     };
     match said {
-        Said::Prompt(prompt) => Ok((Mode::OneShot, Some(prompt))),
+        Said::Prompt(submission, prompt) => Ok((Mode::OneShot, Some((submission, prompt)))),
         Said::Conversation => Ok((Mode::Chat, None)),
         _ if !has_work && view.row.turns == 0 => Err(no_prompt()),
         _ => Ok((Mode::Resume, None)),
