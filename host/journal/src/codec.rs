@@ -142,7 +142,9 @@ mod tests {
     fn ids_come_back_as_they_were() {
         let connection = Connection::open_in_memory().unwrap();
         let uuid = "01890a5d-ac96-774b-bcce-b302099a8057";
-        for (id, kind) in [(uuid, "blob"), (&uuid.to_uppercase(), "text"), (&uuid.replace('-', ""), "text"), ("a.b", "text")] {
+        for (id, kind) in
+            [(uuid, "blob"), (&uuid.to_uppercase(), "text"), (&uuid.replace('-', ""), "text"), ("a.b", "text")]
+        {
             let read = |row: &Row<'_>| Ok((row.id::<String>(0)?, row.get::<_, String>(1)?));
             let (back, stored) = connection.query_row("SELECT ?1, typeof(?1)", [PackedId(id)], read).unwrap();
             assert_eq!((back.as_str(), stored.as_str()), (id, kind));

@@ -117,10 +117,8 @@ pub trait Journal: Send + Sync {
     fn generations(&self) -> BoxFuture<'_, Result<Vec<GenerationRow>, ReadError>>;
 
     /// The builds of a plugin that are or were active, newest first: what a rollback chooses from.
-    fn generation_history<'a>(
-        &'a self,
-        plugin: &'a PluginName,
-    ) -> BoxFuture<'a, Result<Vec<GenerationRow>, ReadError>>;
+    fn generation_history<'a>(&'a self, plugin: &'a PluginName)
+    -> BoxFuture<'a, Result<Vec<GenerationRow>, ReadError>>;
 
     /// Counts and timings since the journal was opened.
     fn metrics(&self) -> Metrics;

@@ -76,7 +76,9 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let folder = parent.path().join("a/b");
         let held = FolderLock::take(&folder).unwrap();
-        assert!(matches!(FolderLock::take(&folder), Err(OpenError::Locked { pid: Some(pid) }) if pid == std::process::id()));
+        assert!(
+            matches!(FolderLock::take(&folder), Err(OpenError::Locked { pid: Some(pid) }) if pid == std::process::id())
+        );
         drop(held);
         FolderLock::take(&folder).unwrap();
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;

@@ -10,6 +10,11 @@ const MIGRATIONS: &[&str] = &[schema::V1];
 /// The format that this build writes.
 pub(crate) const FORMAT: u32 = MIGRATIONS.len() as u32;
 
+/// Refuses a store that is not ours, or that a newer build keeps for itself.
+pub(crate) fn check(connection: &Connection) -> Result<(), OpenError> {
+    inspect(connection).map(drop)
+}
+
 /// Brings the store to this build's format.
 pub(crate) fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
     loop {
@@ -67,7 +72,8 @@ mod tests {
         let mut connection = Connection::open_in_memory().unwrap();
         migrate(&mut connection).unwrap();
         let shape = |connection: &Connection| -> Vec<String> {
-            let mut statement = connection.prepare("SELECT sql FROM sqlite_schema WHERE sql NOT NULL ORDER BY name").unwrap();
+            let mut statement =
+                connection.prepare("SELECT sql FROM sqlite_schema WHERE sql NOT NULL ORDER BY name").unwrap();
             statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
         };
         let before = shape(&connection);
@@ -85,7 +91,9 @@ mod tests {
         let sql = "UPDATE meta SET value = ?1 WHERE key = 'minimum_compatible_version'";
         connection.execute(sql, [FORMAT + 1]).unwrap();
         let error = migrate(&mut connection).unwrap_err();
-        assert!(matches!(error, OpenError::TooNew { found, minimum, supported: FORMAT } if (found, minimum) == (FORMAT + 2, FORMAT + 1)));
+        assert!(
+            matches!(error, OpenError::TooNew { found, minimum, supported: FORMAT } if (found, minimum) == (FORMAT + 2, FORMAT + 1))
+        );
     }
 
     #[test]

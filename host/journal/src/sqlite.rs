@@ -94,11 +94,15 @@ impl SqliteJournal {
         let file = folder.join(FILE);
         // Made by us and not by SQLite, so that nobody else can read it; its companions inherit that.
         private_file(&file).map_err(OpenError::io("create the journal"))?;
+        // Looked at before anything is written: what is not ours is left as it is.
+        let reader = connection::open_reader(&file).map_err(OpenError::sqlite("open the journal"))?;
+        migrations::check(&reader)?;
+        drop(reader);
         let mut connection = connection::open_writer(&file).map_err(OpenError::sqlite("open the journal"))?;
         migrations::migrate(&mut connection)?;
         sync_folder(folder).map_err(OpenError::io("make the data folder durable"))?;
         let readers = Readers(Pool::new(file.clone(), options.readers.get()));
-        let writer = Writer::start(file, connection, &options)?;
+        let writer = Writer::start(file, connection, options)?;
         Ok(Self { readers, writer, folder: folder.to_owned(), _lock: lock })
     }
 

@@ -56,7 +56,9 @@ impl Default for EngineOptions {
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// The engine refuses its settings, or the machine has too little address space even without a pool.
-    #[error("the WebAssembly engine can not start: {0}; executable memory must be allowed, and `ulimit -v` leave some hundred megabytes")]
+    #[error(
+        "the WebAssembly engine can not start: {0}; executable memory must be allowed, and `ulimit -v` leave some hundred megabytes"
+    )]
     Engine(String),
     /// The ticker thread can not be started.
     #[error("the WebAssembly engine can not start its clock thread: {0}; check the limit on threads (`ulimit -u`)")]

@@ -59,7 +59,7 @@ async fn a_refused_job_does_not_spoil_its_group() {
     for (number, outcome) in outcomes.into_iter().enumerate() {
         match outcome {
             Err(error) => {
-                assert_eq!((number, error), (3, CommitError::Conflict { expected: Ordinal(7), found: Ordinal(0) }))
+                assert_eq!((number, error), (3, CommitError::Conflict { expected: Ordinal(7), found: Ordinal(0) }));
             }
             Ok(_) => assert_eq!(head(&journal, &scripts[number]).await, Ordinal(1)),
         }

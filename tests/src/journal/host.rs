@@ -45,7 +45,7 @@ async fn a_swap_survives_a_restart() {
     drop(journal);
 
     let journal = open(folder.path());
-    assert_eq!(journal.generations().await.unwrap(), [second.clone()]);
+    assert_eq!(journal.generations().await.unwrap(), std::slice::from_ref(&second));
     assert_eq!(journal.generation_history(&first.plugin).await.unwrap(), [second.clone(), first]);
     let records = journal.records(&host_tenant(), &host_session(), Range::forward(10)).await.unwrap();
     assert_eq!(records.rows.len(), 2);

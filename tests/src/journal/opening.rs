@@ -64,3 +64,15 @@ fn a_file_that_is_no_journal_is_left_alone() {
     assert!(matches!(error, OpenError::NotAJournal), "{error}");
     assert_eq!(std::fs::read(&file).unwrap(), before);
 }
+
+#[test]
+fn another_programs_database_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("journal.sqlite");
+    std::fs::write(&file, "").unwrap();
+    testing::execute_sql(folder.path(), "PRAGMA journal_mode = DELETE; CREATE TABLE theirs (a)").unwrap();
+    let before = std::fs::read(&file).unwrap();
+    let error = SqliteJournal::open(folder.path(), Options::default()).unwrap_err();
+    assert!(matches!(error, OpenError::NotAJournal), "{error}");
+    assert_eq!(std::fs::read(&file).unwrap(), before);
+}

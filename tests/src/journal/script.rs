@@ -20,24 +20,24 @@ use mainstay_session::{QueuedMessage, State, evolve};
 
 /// A session in the making: each method gives the next transition and moves on.
 #[derive(Clone, Debug)]
-pub struct Script {
-    pub tenant: TenantId,
-    pub session: SessionId,
-    pub state: State,
-    pub now: Timestamp,
+pub(crate) struct Script {
+    pub(crate) tenant: TenantId,
+    pub(crate) session: SessionId,
+    pub(crate) state: State,
+    pub(crate) now: Timestamp,
     accepted: u64,
     item: u64,
 }
 
 impl Script {
-    pub fn new(session: &str) -> Self {
+    pub(crate) fn new(session: &str) -> Self {
         let session = SessionId::new(session).unwrap();
         let tenant = TenantId::default_tenant();
         Self { tenant, session, state: State::default(), now: Timestamp(1_700_000_000_000), accepted: 0, item: 0 }
     }
 
     /// Records after those before, with nothing else.
-    pub fn records(&mut self, bodies: Vec<RecordBody>) -> Transition {
+    pub(crate) fn records(&mut self, bodies: Vec<RecordBody>) -> Transition {
         let expected = self.state.head();
         self.now.0 += 1;
         bodies.iter().for_each(|body| evolve(&mut self.state, body));
@@ -56,7 +56,7 @@ impl Script {
         }
     }
 
-    pub fn create(&mut self) -> Transition {
+    pub(crate) fn create(&mut self) -> Transition {
         self.records(vec![RecordBody::SessionConfigured(SessionConfigured {
             opening: Opening::Created,
             route: route(),
@@ -66,7 +66,7 @@ impl Script {
     }
 
     /// B1: a message is queued.
-    pub fn submit(&mut self, text: &str) -> Transition {
+    pub(crate) fn submit(&mut self, text: &str) -> Transition {
         self.accepted += 1;
         let (accepted, submission) = (AcceptedOrdinal(self.accepted), self.submission());
         let digest = Digest::of(text.as_bytes());
@@ -92,7 +92,7 @@ impl Script {
     }
 
     /// B2: the message's turn starts, and its first step opens.
-    pub fn start(&mut self, text: &str) -> Transition {
+    pub(crate) fn start(&mut self, text: &str) -> Transition {
         let item = self.item(Role::User, text, None);
         let started = TurnStarted {
             turn: self.turn(),
@@ -109,7 +109,7 @@ impl Script {
     }
 
     /// B3 and B7 in one: the model's answer, and the end of the turn.
-    pub fn finish(&mut self, text: &str) -> Transition {
+    pub(crate) fn finish(&mut self, text: &str) -> Transition {
         let private = PrivatePart { context_group: "openai".to_owned(), bytes: vec![0, 255, 1] };
         let item = self.item(Role::Assistant, text, Some(private));
         let build = Build { plugin: PluginName::new("rehearsal").unwrap(), sha256: Digest::of(b"rehearsal") };
@@ -145,11 +145,11 @@ impl Script {
     }
 
     /// A whole turn without tools: three transitions, five records, two items.
-    pub fn turn_without_tools(&mut self, question: &str, answer: &str) -> [Transition; 3] {
+    pub(crate) fn turn_without_tools(&mut self, question: &str, answer: &str) -> [Transition; 3] {
         [self.submit(question), self.start(question), self.finish(answer)]
     }
 
-    pub fn submission(&self) -> SubmissionId {
+    pub(crate) fn submission(&self) -> SubmissionId {
         SubmissionId::new(&self.uuid(1)).unwrap()
     }
 
@@ -180,16 +180,16 @@ impl Script {
     }
 }
 
-pub fn route() -> RouteName {
+pub(crate) fn route() -> RouteName {
     RouteName::new("default").unwrap()
 }
 
-pub fn open(folder: &Path) -> SqliteJournal {
+pub(crate) fn open(folder: &Path) -> SqliteJournal {
     SqliteJournal::open(folder, Options::default()).unwrap()
 }
 
 /// Commits in order; each must succeed.
-pub async fn commit_all(
+pub(crate) async fn commit_all(
     journal: &SqliteJournal,
     transitions: impl IntoIterator<Item = Transition>,
 ) -> Vec<Committed<Commit>> {
@@ -201,12 +201,12 @@ pub async fn commit_all(
 }
 
 /// Commits and expects a refusal.
-pub async fn refusal(journal: &SqliteJournal, transition: Transition) -> CommitError {
+pub(crate) async fn refusal(journal: &SqliteJournal, transition: Transition) -> CommitError {
     journal.commit(transition).await.unwrap_err()
 }
 
 /// The ordinal of a session's last record, as stored.
-pub async fn head(journal: &SqliteJournal, script: &Script) -> Ordinal {
+pub(crate) async fn head(journal: &SqliteJournal, script: &Script) -> Ordinal {
     let opened = journal.open_session(&script.tenant, &script.session).await.unwrap();
     opened.map_or(Ordinal(0), |opened| opened.head)
 }

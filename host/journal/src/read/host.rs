@@ -20,7 +20,10 @@ pub(crate) fn generations(connection: &Connection) -> Result<Vec<GenerationRow>,
 }
 
 /// All builds of a plugin, newest first.
-pub(crate) fn generation_history(connection: &Connection, plugin: &PluginName) -> Result<Vec<GenerationRow>, ReadError> {
+pub(crate) fn generation_history(
+    connection: &Connection,
+    plugin: &PluginName,
+) -> Result<Vec<GenerationRow>, ReadError> {
     let mut statement = connection.prepare_cached(
         "SELECT plugin, sha256, version, activated_at, override_entry FROM generations
          WHERE plugin = ?1 ORDER BY generation DESC",

@@ -66,7 +66,8 @@ struct Parts {
 
 fn first_piece(row: &Row<'_>, id: ItemId) -> rusqlite::Result<Parts> {
     let turn = if row.get_ref(1)? == ValueRef::Null { None } else { Some(row.id(1)?) };
-    let private_part = row.get::<_, Option<String>>(5)?.map(|context_group| PrivatePart { context_group, bytes: Vec::new() });
+    let private_part =
+        row.get::<_, Option<String>>(5)?.map(|context_group| PrivatePart { context_group, bytes: Vec::new() });
     let item = Item {
         id,
         at: row.time(0)?,

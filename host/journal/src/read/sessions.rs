@@ -77,7 +77,7 @@ pub(crate) fn sessions(
             int(before.number),
             int(limit as u64 + 1)
         ],
-        checked_row,
+        |row| Ok(checked_row(row)),
     )?;
     Ok(page(rows.collect::<rusqlite::Result<Vec<_>>>()?, limit))
 }
@@ -92,13 +92,14 @@ const WITH_WORK: &str = "
 /// does not wait for it.
 pub(crate) fn sessions_with_work(connection: &Connection) -> Result<Vec<SessionRow>, ReadError> {
     let mut statement = connection.prepare_cached(WITH_WORK)?;
-    let rows = statement.query_map([], checked_row)?.collect::<rusqlite::Result<Vec<_>>>()?;
-    let sound = rows.into_iter().filter_map(|row| row.inspect_err(|_| tracing::error!("a session's row is damaged")).ok());
+    let rows = statement.query_map([], |row| Ok(checked_row(row)))?.collect::<rusqlite::Result<Vec<_>>>()?;
+    let sound =
+        rows.into_iter().filter_map(|row| row.inspect_err(|_| tracing::error!("a session's row is damaged")).ok());
     Ok(sound.collect())
 }
 
-fn checked_row(row: &Row<'_>) -> rusqlite::Result<Result<SessionRow, Damaged>> {
-    Ok(session_row(row).map_err(|_| Damaged { at: Place::Session, damage: Damage::Shape }))
+fn checked_row(row: &Row<'_>) -> Result<SessionRow, Damaged> {
+    session_row(row).map_err(|_| Damaged { at: Place::Session, damage: Damage::Shape })
 }
 
 fn session_row(row: &Row<'_>) -> rusqlite::Result<SessionRow> {

@@ -30,7 +30,12 @@ fn insert(connection: &Connection, key: SessionKey, item: &PreparedItem) -> rusq
     pieces.try_for_each(|(number, piece)| insert_next(connection, key, item, number, piece))
 }
 
-fn insert_first(connection: &Connection, key: SessionKey, item: &PreparedItem, piece: Piece<'_>) -> rusqlite::Result<()> {
+fn insert_first(
+    connection: &Connection,
+    key: SessionKey,
+    item: &PreparedItem,
+    piece: Piece<'_>,
+) -> rusqlite::Result<()> {
     connection
         .prepare_cached(
             "INSERT INTO items (tenant, session, item, piece, at, turn, step, call, checksum, context_group, extras, private, body)
@@ -61,7 +66,9 @@ fn insert_next(
     piece: Piece<'_>,
 ) -> rusqlite::Result<()> {
     connection
-        .prepare_cached("INSERT INTO items (tenant, session, item, piece, private, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
+        .prepare_cached(
+            "INSERT INTO items (tenant, session, item, piece, private, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?
         .execute(params![key.tenant, key.session, int(item.id.0), int(number as u64), piece.private(), piece.body])?;
     Ok(())
 }

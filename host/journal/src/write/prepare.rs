@@ -173,7 +173,8 @@ fn text(json: Vec<u8>) -> Result<String, CommitError> {
 
 /// Covers all of an item: each field and whether it is there.
 pub(crate) fn item_checksum(item: &Item, body: &[u8]) -> Checksum {
-    let numbers = [Some(item.id.0), Some(item.at.0), item.step.map(|step| step.0.into()), item.call.map(|call| call.0.into())];
+    let numbers =
+        [Some(item.id.0), Some(item.at.0), item.step.map(|step| step.0.into()), item.call.map(|call| call.0.into())];
     let numbers = numbers.map(|number| number.map_or_else(Vec::new, |number: u64| number.to_le_bytes().to_vec()));
     let private = item.private_part.as_ref();
     let fields: [&[u8]; 9] = [

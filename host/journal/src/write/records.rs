@@ -45,9 +45,11 @@ fn append_one(
 }
 
 fn publish(connection: &Connection, head: &Head) -> rusqlite::Result<Seq> {
-    connection
-        .prepare_cached("INSERT INTO feed (tenant, session, ordinal) VALUES (?1, ?2, ?3)")?
-        .execute(params![head.key.tenant, head.key.session, int(head.ordinal.0)])?;
+    connection.prepare_cached("INSERT INTO feed (tenant, session, ordinal) VALUES (?1, ?2, ?3)")?.execute(params![
+        head.key.tenant,
+        head.key.session,
+        int(head.ordinal.0)
+    ])?;
     Ok(Seq(connection.last_insert_rowid().unsigned_abs()))
 }
 

@@ -55,12 +55,15 @@ pub(super) fn create(connection: &Connection, lane: &Lane, at: Timestamp) -> rus
         "INSERT INTO tenants (id, sessions) VALUES (?1, 1)
          ON CONFLICT (id) DO UPDATE SET sessions = sessions + 1 RETURNING tenant, sessions",
     )?;
-    let key = number.query_row([lane.tenant.as_str()], |row| Ok(SessionKey { tenant: row.get(0)?, session: row.get(1)? }))?;
+    let key =
+        number.query_row([lane.tenant.as_str()], |row| Ok(SessionKey { tenant: row.get(0)?, session: row.get(1)? }))?;
     connection
         .prepare_cached("INSERT INTO sessions (tenant, id, session, created_at, labels) VALUES (?1, ?2, ?3, ?4, '{}')")?
         .execute(params![key.tenant, PackedId(lane.session.as_str()), key.session, int(at.0)])?;
     connection
-        .prepare_cached("INSERT INTO heads (tenant, session, head, chain, active_at, minute) VALUES (?1, ?2, 0, ?3, ?4, ?5)")?
+        .prepare_cached(
+            "INSERT INTO heads (tenant, session, head, chain, active_at, minute) VALUES (?1, ?2, 0, ?3, ?4, ?5)",
+        )?
         .execute(params![key.tenant, key.session, Digest::ZERO.as_bytes(), int(at.0), minute(at)])?;
     Ok(Head { key, ordinal: Ordinal(0), chain: Digest::ZERO, active_at: at, turns: 0, minute: minute(at), busy: false })
 }
@@ -69,7 +72,9 @@ pub(super) fn create(connection: &Connection, lane: &Lane, at: Timestamp) -> rus
 pub(super) fn store_facts(connection: &Connection, key: SessionKey, facts: &Facts) -> Result<(), Failure> {
     if let Some(labels) = &facts.labels {
         let changed = connection
-            .prepare_cached("UPDATE sessions SET labels = ?3 WHERE tenant = ?1 AND session = ?2 AND labels IN ('{}', ?3)")?
+            .prepare_cached(
+                "UPDATE sessions SET labels = ?3 WHERE tenant = ?1 AND session = ?2 AND labels IN ('{}', ?3)",
+            )?
             .execute(params![key.tenant, key.session, labels])?;
         if changed != 1 {
             return Err(integrity("a session's labels are set once").into());
@@ -127,14 +132,18 @@ pub(super) fn advance_with_state(connection: &Connection, head: &Head, snapshot:
 fn update_indexed(connection: &Connection, head: &Head, busy: bool) -> rusqlite::Result<()> {
     let minute = minute(head.active_at);
     if minute != head.minute {
-        connection
-            .prepare_cached("UPDATE heads SET minute = ?3 WHERE tenant = ?1 AND session = ?2")?
-            .execute([head.key.tenant, head.key.session, minute])?;
+        connection.prepare_cached("UPDATE heads SET minute = ?3 WHERE tenant = ?1 AND session = ?2")?.execute([
+            head.key.tenant,
+            head.key.session,
+            minute,
+        ])?;
     }
     if busy != head.busy {
-        connection
-            .prepare_cached("UPDATE heads SET busy = ?3 WHERE tenant = ?1 AND session = ?2")?
-            .execute([head.key.tenant, head.key.session, i64::from(busy)])?;
+        connection.prepare_cached("UPDATE heads SET busy = ?3 WHERE tenant = ?1 AND session = ?2")?.execute([
+            head.key.tenant,
+            head.key.session,
+            i64::from(busy),
+        ])?;
     }
     Ok(())
 }

@@ -67,7 +67,8 @@ mod tests {
         };
         let lanes: Vec<_> = sessions.chars().map(lane).collect();
         let chosen = choose(lanes.iter().map(Some), most);
-        let taken: String = sessions.chars().zip(chosen).map(|(name, chosen)| if chosen { name } else { '.' }).collect();
+        let taken: String =
+            sessions.chars().zip(chosen).map(|(name, chosen)| if chosen { name } else { '.' }).collect();
         assert_eq!(taken, expected);
     }
 

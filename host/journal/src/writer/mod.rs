@@ -40,16 +40,23 @@ pub(crate) struct Writer {
 
 impl Writer {
     /// Takes the lease and starts the thread.
-    pub(crate) fn start(file: PathBuf, connection: Connection, options: &Options) -> Result<Self, OpenError> {
+    pub(crate) fn start(file: PathBuf, connection: Connection, options: Options) -> Result<Self, OpenError> {
         let epoch = lease::take(&connection).map_err(OpenError::sqlite("take the journal's lease"))?;
         let counters = Arc::new(Counters::default());
         let (jobs, waiting) = mpsc::channel(options.queue.get());
         let mut state = Thread {
-            store: Store { file, epoch, connection: None, log_pages: Arc::default(), checkpointed: 0, counters: counters.clone() },
+            store: Store {
+                file,
+                epoch,
+                connection: None,
+                log_pages: Arc::default(),
+                checkpointed: 0,
+                counters: counters.clone(),
+            },
             waiting,
             backlog: Backlog::default(),
             largest_group: options.group.get(),
-            probe: options.probe.clone(),
+            probe: options.probe,
             counters: counters.clone(),
         };
         state.store.adopt(connection).map_err(OpenError::sqlite("watch the journal's log"))?;
@@ -224,7 +231,8 @@ impl Store {
         if pages < self.checkpointed {
             self.checkpointed = 0;
         }
-        let Some(connection) = self.connection.as_ref().filter(|_| pages >= self.checkpointed + CHECKPOINT_EVERY) else {
+        let Some(connection) = self.connection.as_ref().filter(|_| pages >= self.checkpointed + CHECKPOINT_EVERY)
+        else {
             return;
         };
         match connection::checkpoint(connection, pages >= CHECKPOINT_HARD) {
