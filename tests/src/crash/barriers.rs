@@ -180,6 +180,20 @@ async fn b6_b7_a_turn_whose_model_is_done_completes_and_is_not_aborted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn b6_a_forced_step_is_granted_once_also_across_a_kill() {
+    let world = || World::new(SCRIPT).effects().hooks("stop = { do = \"go_on\", text = \"sure?\" }");
+    for (point, aborted) in [("B6.before", false), ("B6.after", true)] {
+        let left = kill_in(world(), point).await.expect("the session is there");
+        check(point, &left);
+        let kinds = kinds(&left.records);
+        assert_eq!(kinds.iter().filter(|kind| **kind == "turn_continued").count(), 1, "{point}");
+        // The step that was forced is opened in the barrier that forces it: after that, a kill finds it open.
+        let expected = if aborted { "turn_aborted" } else { "turn_completed" };
+        assert_eq!(turn_ended(&left.records).0, expected, "{point}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_journals_own_points_lose_nothing_that_was_acknowledged() {
     for point in ["journal.before-commit:4", "journal.after-commit:4", "journal.before-reply:4"] {
         survives(point).await;

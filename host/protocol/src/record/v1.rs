@@ -1,5 +1,5 @@
 //! Version 1 of the record bodies. These shapes are on disk for ever: fields may be added with a default, and nothing is
-//! renamed or removed. Records name items by id and don't repeat their text.
+//! renamed or removed. Records name items by id and don't repeat their text. It is one long file because it is one list.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
