@@ -9,7 +9,6 @@ mod attach;
 mod commands;
 mod exit;
 mod manifest;
-mod offline;
 mod terminal;
 
 use std::{

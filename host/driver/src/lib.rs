@@ -13,6 +13,7 @@ mod failpoint;
 mod host;
 mod hub;
 mod plugins;
+mod reader;
 mod routes;
 mod session;
 mod shared;
@@ -27,3 +28,4 @@ pub use plugins::{
     check::{CheckReport, InspectError, PluginCheck, check, inspect_package},
     package::{PackageError, PackageFiles, read_package},
 };
+pub use reader::Reader;

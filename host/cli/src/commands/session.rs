@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use futures::StreamExt;
+use mainstay_driver::{HostError, Reader};
 use mainstay_protocol::{ItemId, Ordinal, SessionId, content::Item};
 use mainstay_server::{
     Client,
@@ -15,7 +16,6 @@ use crate::{
     attach,
     exit::{Exit, Failure},
     manifest::Place,
-    offline::Offline,
     terminal::{
         ask, escape, records,
         render::Renderer,
@@ -43,7 +43,7 @@ pub(super) async fn run(place: &Place, command: SessionCommand) -> Result<Exit, 
 /// Where sessions are read.
 enum Source {
     Host(Client),
-    Journal(Offline),
+    Journal(Reader),
     /// Nothing ever ran in this folder.
     Nothing,
 }
@@ -53,13 +53,18 @@ impl Source {
         if let Some((client, _)) = attach::running_host(&place.data_dir).await? {
             return Ok(Self::Host(client));
         }
-        Ok(Offline::open(place)?.map_or(Self::Nothing, Self::Journal))
+        let opened = Reader::open(&place.data_dir, place.tenant()?).map_err(|error| match error {
+            HostError::Locked(_) => Failure::from(error)
+                .hint("that host does not answer on its control socket; it may be starting: try again"),
+            error => error.into(),
+        })?;
+        Ok(opened.map_or(Self::Nothing, Self::Journal))
     }
 
     async fn sessions(&self, limit: u32) -> Result<Vec<SessionRow>, Failure> {
         match self {
             Self::Host(client) => sessions_of(client, limit as usize).await,
-            Self::Journal(journal) => journal.sessions(limit).await,
+            Self::Journal(journal) => Ok(journal.sessions(limit as usize, None).await?.0),
             Self::Nothing => Ok(Vec::new()),
         }
     }
@@ -79,7 +84,9 @@ impl Source {
     async fn records(&self, session: &SessionId, after: Ordinal) -> Result<Vec<Record>, Failure> {
         match self {
             Self::Host(client) => Ok(client.records(session, after, PAGE).await?.records),
-            Self::Journal(journal) => Ok(journal.records(session, after).await?.iter().map(Record::from).collect()),
+            Self::Journal(journal) => {
+                Ok(journal.records(session, after, PAGE).await?.iter().map(Record::from).collect())
+            }
             Self::Nothing => Ok(Vec::new()),
         }
     }
@@ -87,7 +94,7 @@ impl Source {
     async fn items(&self, session: &SessionId, after: ItemId) -> Result<Vec<Item>, Failure> {
         match self {
             Self::Host(client) => Ok(client.items(session, after, PAGE).await?.items),
-            Self::Journal(journal) => journal.items(session, after).await,
+            Self::Journal(journal) => Ok(journal.items(session, after, PAGE).await?),
             Self::Nothing => Ok(Vec::new()),
         }
     }
