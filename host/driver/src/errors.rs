@@ -70,6 +70,17 @@ pub enum OpenError {
         /// Those that exist.
         known: String,
     },
+    /// The saved route is no longer in the manifest.
+    #[error(
+        "the session's saved route `{route}` is no longer in the manifest, which has: {known}; put it back, or name another to \
+         override it"
+    )]
+    RouteGone {
+        /// The route.
+        route: RouteName,
+        /// Those that exist.
+        known: String,
+    },
     /// The metadata is not a JSON object, or too large.
     #[error("the session's metadata must be a JSON object of at most 64 KiB")]
     Metadata,
@@ -119,4 +130,9 @@ pub enum SwapError {
     /// The data folder can't be used.
     #[error("the component can't be kept in the data folder: {0}")]
     DataFolder(std::io::Error),
+    /// The host ended meanwhile.
+    #[error(
+        "the host ended before the swap was done; `mainstay plugin list` shows which build is active once it runs again"
+    )]
+    Ended,
 }

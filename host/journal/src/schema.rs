@@ -158,12 +158,14 @@ CREATE TABLE plugin_state (
     FOREIGN KEY (tenant, session) REFERENCES heads (tenant, session)
 ) STRICT;
 
--- Builds that are (retired_at is null) or were active. `override_entry` is set when a person chose the build over the manifest:
+-- Builds that are (retired_at is null) or were active. `package` is the digest of the whole package: the component with what its
+-- author says of it. `override_entry` is set when a person chose the build over the manifest:
 -- the digest of the manifest's entry at that time.
 CREATE TABLE generations (
     plugin         TEXT    NOT NULL,
     generation     INTEGER NOT NULL,
     sha256         BLOB    NOT NULL,
+    package        BLOB    NOT NULL,
     version        TEXT    NOT NULL,
     activated_at   INTEGER NOT NULL,
     retired_at     INTEGER,

@@ -101,6 +101,8 @@ pub struct GenerationRow {
     pub plugin: PluginName,
     /// SHA-256 of its component.
     pub sha256: Digest,
+    /// Digest of the whole package: one component can have several.
+    pub package: Digest,
     /// The version in its manifest.
     pub version: String,
     /// When it became active.

@@ -84,6 +84,7 @@ impl From<OpenError> for ApiError {
             OpenError::UnknownRoute { route, known } => Refusal::UnknownRoute { route, known }.into(),
             OpenError::Metadata => Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_metadata", error.to_string()),
             OpenError::Labels => Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_labels", error.to_string()),
+            OpenError::RouteGone { .. } => Self::new(StatusCode::CONFLICT, "route_gone", error.to_string()),
             OpenError::NoRoute => Self::new(StatusCode::CONFLICT, "no_route", error.to_string()),
             OpenError::Refused(refusal) => refusal.into(),
             OpenError::Host(error) => error.into(),
@@ -104,6 +105,7 @@ impl From<SwapError> for ApiError {
                 let message = "the host could not record the swap, and the old build serves on; its log says why";
                 return Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message);
             }
+            SwapError::Ended => return Self::new(StatusCode::SERVICE_UNAVAILABLE, "ended", error.to_string()),
         };
         Self::new(status, "swap_refused", error.to_string())
     }

@@ -31,6 +31,18 @@ pub enum Command {
         /// Whether an open step is opened again, instead of ending its turn.
         retry_open_step: bool,
     },
+    /// Give a session that is open another route, or other metadata (B1).
+    Reconfigure {
+        /// The route from here on.
+        route: Option<RouteName>,
+        /// Replaces the metadata.
+        metadata: Option<String>,
+    },
+    /// The code that serves from here on. Says nothing when it is what served before.
+    Serve {
+        /// Each active build.
+        receipts: Vec<Receipt>,
+    },
     /// A client submits a message (B1).
     Submit {
         /// The op.
@@ -97,8 +109,6 @@ pub enum Command {
         turn: TurnId,
         /// The step.
         step: StepIndex,
-        /// The code that serves from here on.
-        receipts: Vec<Receipt>,
     },
     /// A model answered (B3).
     AcceptOutput {

@@ -146,7 +146,7 @@ impl World {
         let Some(effect) = pending(&self.state) else { return };
         let command = match effect {
             Effect::StartTurn(queued) => self.start_turn(queued.submission, one),
-            Effect::OpenStep { turn, step } => Command::OpenStep { turn, step, receipts: Vec::new() },
+            Effect::OpenStep { turn, step } => Command::OpenStep { turn, step },
             Effect::CallModel { turn, step } => self.model(turn, step, one, two),
             Effect::DecideCalls { turn, step, calls } => self.rule(turn, step, &calls, one, two),
             Effect::RunCalls { turn, step, calls } => {

@@ -12,6 +12,7 @@ fn row(build: &str, at: u64, origin: GenerationOrigin) -> GenerationRow {
     GenerationRow {
         plugin: PluginName::new("files").unwrap(),
         sha256: Digest::of(build.as_bytes()),
+        package: Digest::of(format!("package {build}").as_bytes()),
         version: "0.1.0".to_owned(),
         activated_at: Timestamp(at),
         origin,

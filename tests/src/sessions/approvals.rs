@@ -75,6 +75,9 @@ async fn an_approval_is_resolved_exactly_once() {
     session.host.quiesced(&session.id).await;
     let records = session.records().await;
     assert_eq!(kinds(&records).iter().filter(|kind| **kind == "approval_resolved").count(), 1);
+    // Also when its turn is over.
+    let late = session.answer(&approval, ApprovalAnswer::Deny).await;
+    assert_eq!(late, Err(Refusal::AlreadyResolved { approval }));
 }
 
 #[tokio::test(flavor = "multi_thread")]

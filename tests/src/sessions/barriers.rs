@@ -92,8 +92,8 @@ async fn a_session_opens_once_and_its_first_turn_names_the_code_that_serves() {
     let expected = [
         "session_configured",
         "message_accepted",
-        "turn_started",
         "receipt_recorded",
+        "turn_started",
         "step_opened",
         "step_completed",
         "turn_completed",

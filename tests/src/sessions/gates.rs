@@ -3,6 +3,7 @@
 
 use mainstay_protocol::{
     content::plain_text,
+    op::ApprovalAnswer,
     record::{RecordBody, v1::CallOutcome},
 };
 
@@ -63,11 +64,26 @@ async fn a_gate_that_asks_makes_it_a_question() {
     let view = session.view().await;
     let reasons: Vec<_> = view.approvals[0].reasons.iter().map(|reason| reason.message.as_str()).collect();
     assert_eq!(reasons, ["sure?"]);
-    let approve = mainstay_protocol::op::ApprovalAnswer::Approve;
-    session.answer(&view.approvals[0].approval, approve).await.expect("accepted");
+    session.answer(&view.approvals[0].approval, ApprovalAnswer::Approve).await.expect("accepted");
     session.host.quiesced(&session.id).await;
     assert_eq!(session.calls().await[0].outcome, CallOutcome::Returned);
     assert_eq!(world.log("hooks.jsonl").len(), 2 + 2, "the gate was asked again, input and stop once");
+}
+
+/// A host that asks again after a person's answer makes another decision: a gate must not take it for a repetition.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gate_that_is_asked_again_can_tell() {
+    let world = World::new(&CALL.replace("effect_once", "effect_asked")).effects().hooks("gate = { do = \"allow\" }");
+    let host = world.host().await;
+    let session = Session::open(&host, "s").await;
+    session.turn("go").await;
+    let approval = session.approvals().await.remove(0);
+    session.answer(&approval, ApprovalAnswer::Approve).await.expect("accepted");
+    host.quiesced(&session.id).await;
+    let log = world.log("hooks.jsonl");
+    let gates: Vec<_> = log.iter().filter(|line| line["hook"] == "gate").map(|line| &line["invocation_id"]).collect();
+    assert_eq!(gates.len(), 2, "{log:?}");
+    assert!(gates[0].is_string() && gates[0] != gates[1], "two decisions look like one invocation: {gates:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,6 +9,11 @@ use crate::support::{Session, World, kinds, turn_ended};
 
 const ECHO: &str = "[[rule]]\nwhen = { message = '(?s)^(.*)$' }\noutput = [{ text = \"heard: {1}\" }]\n[[rule]]\noutput = [{ text = \"ok\" }]";
 
+/// The kinds of records, without those that say which code serves.
+fn but_receipts(records: &[mainstay_protocol::record::StoredRecord]) -> Vec<&str> {
+    kinds(records).into_iter().filter(|kind| *kind != "receipt_recorded").collect()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rewritten_message_is_what_the_model_hears() {
     let world = World::new(ECHO).hooks("input = { do = \"rewrite\", text = \"politely\" }");
@@ -42,7 +47,7 @@ async fn a_rejected_message_is_consumed_with_one_terminal_record() {
     let host = world.host().await;
     let session = Session::open(&host, "s").await;
     let records = session.turn("bad word").await;
-    assert_eq!(kinds(&records), ["turn_started", "turn_rejected"]);
+    assert_eq!(but_receipts(&records), ["turn_started", "turn_rejected"]);
     let (_, ended) = turn_ended(&records);
     assert_eq!(ended.reason.expect("a reason").message, "not here");
     assert!(session.items().await.is_empty(), "a rejected message does not enter the history");
@@ -55,7 +60,7 @@ async fn a_failing_hook_parks_the_session_and_the_message_runs_later() {
     let host = world.host().await;
     let session = Session::open(&host, "s").await;
     let records = session.turn("hello").await;
-    assert_eq!(kinds(&records), ["session_fault"]);
+    assert_eq!(but_receipts(&records), ["session_fault"]);
     let view = session.view().await;
     assert_eq!((view.row.phase.as_str(), view.queue.len()), ("parked", 1));
     assert!(view.turn.is_none());
@@ -94,4 +99,37 @@ async fn r01_a_parked_message_runs_after_a_restart_exactly_once() {
     assert_eq!((kind.as_str(), ended.submission), ("turn_completed", accepted.submission));
     assert_eq!(kinds(&records).iter().filter(|kind| **kind == "step_completed").count(), 1);
     assert!(session.view().await.queue.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_swap_lets_a_parked_session_try_again() {
+    let world = World::new(ECHO).hooks("input = { do = \"fail_while_missing\", path = \"/effects/ready\" }");
+    let host = world.host().await;
+    let session = Session::open(&host, "s").await;
+    session.turn("hello").await;
+    assert_eq!(session.view().await.row.phase, "parked");
+    std::fs::write(world.path().join("effects/ready"), "").expect("a file");
+    let mut news = host.follow(&session.id);
+    swap_hooks(&host).await;
+    Session::wait_for_record(&mut news, "turn_completed").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_parks_on_code_that_was_just_replaced_is_tried_on_the_new_code() {
+    let world = World::new(ECHO).hooks_with("limits = { call = \"1 s\" }", "input = { do = \"spin\" }");
+    let host = world.host().await;
+    let session = Session::open(&host, "s").await;
+    session.submit("hello").await;
+    // The hook spins by now, or will on the old code's snapshot or the new one's: it fails on each code that is active.
+    swap_hooks(&host).await;
+    host.quiesced(&session.id).await;
+    let records = session.records().await;
+    let last = kinds(&records).last().copied().unwrap_or_default().to_owned();
+    assert_eq!((session.view().await.row.phase.as_str(), last.as_str()), ("parked", "session_fault"));
+}
+
+async fn swap_hooks(host: &mainstay_driver::Host) {
+    let hooks = mainstay_protocol::PluginName::new("hooks").expect("legal");
+    let guest = crate::support::world::guest("hooks");
+    host.swap(&hooks, &guest).await.unwrap_or_else(|error| panic!("{error}"));
 }

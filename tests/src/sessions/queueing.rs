@@ -102,3 +102,76 @@ async fn sessions_open_by_id_or_get_one_and_are_listed_newest_first() {
     let (rows, none) = host.sessions(1, next).await.expect("rows");
     assert_eq!((rows[0].session.clone(), none), (made.session, None));
 }
+
+const OTHER: &str = r#"
+[route.other]
+adapter = "rehearsal"
+model = "rehearsal"
+settings = { script_file = "/scripts/script.toml" }
+"#;
+
+fn on_route(route: &str) -> OpenSession {
+    OpenSession {
+        session: Some(SessionId::new("s").expect("legal")),
+        create: true,
+        route: Some(RouteName::new(route).expect("legal")),
+        ..OpenSession::default()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_route_named_when_an_open_session_is_opened_again_counts() {
+    let world = World::new(ECHO).entry(OTHER);
+    let host = world.host().await;
+    let session = Session::open(&host, "s").await;
+    host.open_session(on_route("other")).await.expect("opened");
+    assert_eq!(session.view().await.row.route.expect("a route").as_str(), "other");
+    let error = host.open_session(on_route("nowhere")).await.expect_err("refused").to_string();
+    assert_eq!(error, "no route is named `nowhere`; the manifest has: default, other");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_whose_saved_route_is_gone_is_not_moved_to_the_default() {
+    let world = World::new(ECHO).entry(OTHER);
+    let host = world.host().await;
+    host.open_session(on_route("other")).await.expect("opened");
+    host.shutdown().await;
+    drop(host);
+    let mut options = world.options();
+    let text = std::fs::read_to_string(world.manifest_file()).expect("the manifest").replace(OTHER, "");
+    options.manifest = mainstay_manifest::HostManifest::parse(&text, "mainstay.toml").expect("a manifest");
+    let host = mainstay_driver::Host::open(options).await.expect("a host");
+    let plain = OpenSession { route: None, ..on_route("other") };
+    let error = host.open_session(plain).await.expect_err("refused").to_string();
+    assert!(error.contains("saved route `other` is no longer in the manifest"), "{error}");
+    host.open_session(on_route("default")).await.expect("an override is taken");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_of_ops_does_not_keep_a_turn_from_going_on() {
+    let world = World::new(ECHO);
+    let host = world.host().await;
+    let session = Session::open(&host, "s").await;
+    let known = SubmissionId::new("known").expect("legal");
+    host.op(&session.id, Some(known.clone()), Session::message("first")).await.expect("accepted");
+    host.quiesced(&session.id).await;
+    // The flood ends only when the turn has: a turn that is starved would hang.
+    let over = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let flood: Vec<_> = (0..32)
+        .map(|_| {
+            let (session, known, over) = (session.clone(), known.clone(), over.clone());
+            tokio::spawn(async move {
+                while !over.load(std::sync::atomic::Ordering::Relaxed) {
+                    drop(session.host.op(&session.id, Some(known.clone()), Session::message("first")).await);
+                }
+            })
+        })
+        .collect();
+    let mut news = host.follow(&session.id);
+    while session.op(Session::message("second")).await.is_err() {}
+    Session::wait_for_record(&mut news, "turn_completed").await;
+    over.store(true, std::sync::atomic::Ordering::Relaxed);
+    for task in flood {
+        task.await.expect("it ends");
+    }
+}

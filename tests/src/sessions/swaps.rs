@@ -1,5 +1,9 @@
 //! Hot swap: a step keeps the code that it began with, the next one runs on the new code, and a refused build changes nothing.
 
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use mainstay_driver::Host;
 use mainstay_protocol::{
     PluginName, SessionId, TenantId,
     op::ApprovalAnswer,
@@ -74,6 +78,14 @@ async fn two_builds_serve_one_turn() {
     // active when it was answered.
     assert_eq!(served, [("read_file", old.sha256), ("write_file", swapped.sha256), ("read_file", swapped.sha256)]);
     assert!(calls.iter().all(|call| call.outcome == CallOutcome::Returned));
+    let records = session.records().await;
+    let receipt = records.iter().position(
+        |record| matches!(&*record.body, RecordBody::ReceiptRecorded(receipt) if receipt.sha256 == swapped.sha256),
+    );
+    let served = records.iter().position(
+        |record| matches!(&*record.body, RecordBody::CallEnded(call) if call.build.as_ref().is_some_and(|build| build.sha256 == swapped.sha256)),
+    );
+    assert!(receipt.is_some() && receipt < served, "a receipt comes before what it is for");
     assert_eq!(turn_ended(&session.records().await).0, "turn_completed");
     let now = host.plugins().into_iter().find(|view| view.plugin == files()).expect("files");
     assert_eq!((now.sha256, now.overridden, now.version.as_str()), (swapped.sha256, true, "0.1.1"));
@@ -99,7 +111,7 @@ async fn a_swap_survives_a_restart_until_the_manifests_entry_changes() {
     let changed = text.replace("[plugin.files]", "[plugin.files]\norder = 3");
     let mut options = world.options();
     options.manifest = mainstay_manifest::HostManifest::parse(&changed, "mainstay.toml").expect("a manifest");
-    let host = mainstay_driver::Host::open(options).await.expect("a host");
+    let host = Host::open(options).await.expect("a host");
     let now = host.plugins().into_iter().find(|view| view.plugin == files()).expect("files");
     assert_eq!((now.sha256, now.overridden), (old, false));
 }
@@ -126,8 +138,30 @@ async fn a_refused_build_leaves_the_old_one_and_is_recorded() {
     assert!(!records.iter().any(|body| matches!(body, RecordBody::PluginSwapped(_))));
 }
 
+/// The server drops a request's future when its client leaves.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_swap_whose_client_leaves_goes_on() {
+    let world = world();
+    let host = world.host().await;
+    let sha256 = |host: &Host| host.plugins().into_iter().find(|view| view.plugin == files()).expect("files").sha256;
+    let old = sha256(&host);
+    assert!(host.swap(&files(), &plugin("files-next")).now_or_never().is_none(), "it takes longer than one poll");
+    let swapped = async {
+        while sha256(&host) == old {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), swapped).await.expect("the swap happens");
+    let new = sha256(&host);
+    host.shutdown().await;
+    drop(host);
+    assert_eq!(sha256(&world.host().await), new, "what was active is what is active after a restart");
+    let records = host_records(&world).await;
+    assert_eq!(records.iter().filter(|body| matches!(body, RecordBody::PluginSwapped(_))).count(), 1);
+}
+
 /// The host's own records: plugin lifecycle.
-async fn host_records(world: &World) -> Vec<RecordBody> {
+pub(super) async fn host_records(world: &World) -> Vec<RecordBody> {
     use mainstay_journal::{Journal as _, Options, Range, SqliteJournal, host_session, host_tenant};
     let journal = SqliteJournal::open(&world.data_dir(), Options::default()).expect("the journal");
     let (tenant, session): (TenantId, SessionId) = (host_tenant(), host_session());

@@ -8,10 +8,17 @@ use mainstay_protocol::{
 };
 use mainstay_session::{MAX_CALLS_PER_STEP, OutputItem};
 
+use super::output_bounds;
+
 /// Bytes that one completion may have.
 const MAX_OUTPUT: usize = 16 << 20;
 /// Bytes that the arguments of one call may have.
 const MAX_ARGUMENTS: usize = 4 << 20;
+
+/// Bytes that each delta counts at least, whatever it carries.
+const MIN_DELTA: usize = 16;
+/// Items and parts that one completion may have together.
+const MAX_PIECES: usize = 1024;
 
 /// The item that is open.
 enum Open {
@@ -27,6 +34,7 @@ pub(crate) struct Assembler {
     open: Option<(Open, Option<Vec<u8>>)>,
     call_ids: BTreeSet<String>,
     bytes: usize,
+    pieces: usize,
     usage: Option<Usage>,
     finish: Option<Finish>,
 }
@@ -49,6 +57,7 @@ impl Assembler {
             open: None,
             call_ids: BTreeSet::new(),
             bytes: 0,
+            pieces: 0,
             usage: None,
             finish: None,
         }
@@ -95,15 +104,24 @@ impl Assembler {
     }
 
     fn count(&mut self, delta: &Delta) -> Result<(), Broken> {
-        self.bytes += match delta {
+        let bytes = match delta {
             Delta::Text(text) | Delta::Reasoning(text) | Delta::ToolCallArguments(text) => text.len(),
-            Delta::Part(part) => part.bytes(),
+            Delta::Part(part) => output_bounds::size(part),
             Delta::PrivatePart(bytes) => bytes.len(),
             Delta::ToolCallBegin { call_id, name } => call_id.len() + name.len(),
             Delta::ItemEnd | Delta::Usage(_) | Delta::Finish(_) => 0,
         };
+        self.bytes += bytes.max(MIN_DELTA);
         if self.bytes > MAX_OUTPUT {
             return Err(format!("it has more than {MAX_OUTPUT} bytes"));
+        }
+        Ok(())
+    }
+
+    fn count_piece(&mut self) -> Result<(), Broken> {
+        self.pieces += 1;
+        if self.pieces > MAX_PIECES {
+            return Err(format!("it has more than {MAX_PIECES} items and parts"));
         }
         Ok(())
     }
@@ -120,6 +138,7 @@ impl Assembler {
     }
 
     fn part(&mut self, part: Part) -> Result<(), Broken> {
+        self.count_piece()?;
         if let Some((Open::Message(parts), _)) = &mut self.open {
             parts.push(part);
             return Ok(());
@@ -172,6 +191,7 @@ impl Assembler {
 
     fn replace(&mut self, next: Open) -> Result<(), Broken> {
         self.close()?;
+        self.count_piece()?;
         self.open = Some((next, None));
         Ok(())
     }
@@ -248,6 +268,17 @@ mod tests {
             })
             .collect();
         assert_eq!(kinds, ["r:why:true", "m:ab", "m:c", "t:1:{\"x\":1}", "t:2:{}"]);
+    }
+
+    #[test]
+    fn empty_deltas_are_not_free() {
+        let alternating =
+            (0..2_000).map(|n| if n % 2 == 0 { Delta::Text("".into()) } else { Delta::Reasoning("".into()) });
+        assert!(assemble(alternating.collect()).is_err_and(|broken| broken.contains("1024 items")));
+        let parts = vec![Delta::Part(Part::Json("1".into())); 2_000];
+        assert!(assemble(parts).is_err_and(|broken| broken.contains("1024 items")));
+        let texts = vec![Delta::Text(String::new()); MAX_OUTPUT / MIN_DELTA + 1];
+        assert!(assemble(texts).is_err_and(|broken| broken.contains("bytes")));
     }
 
     #[test]

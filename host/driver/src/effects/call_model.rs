@@ -9,14 +9,17 @@ use mainstay_protocol::{
     failure::CallFailure,
     model::{Delta, ModelRequest, ToolChoice, ToolOffer},
     news::News,
-    record::v1::{Attempt, AttemptError, Build, ContextOwner, Reason},
+    record::v1::{Attempt, AttemptError, Build, ContextOwner, Reason, SessionFault},
 };
+use mainstay_runtime::{Completion, Generation};
 use mainstay_session::{Command, Effect, Output};
 
 use super::{
     CallPlace, Context, Outcome, Work,
     assemble::{Assembled, Assembler},
     hooks::build,
+    output_bounds,
+    report::{is_fault, report, tail},
 };
 use crate::{routes::Route, session::proposal::Staged};
 
@@ -37,15 +40,16 @@ struct Step {
 struct Lost {
     error: AttemptError,
     usage: Option<mainstay_protocol::model::Usage>,
+    stderr: String,
 }
 
 impl From<CallFailure> for Lost {
     fn from(failure: CallFailure) -> Self {
         let error = match failure {
-            CallFailure::Guest(error) => AttemptError::Adapter(error),
+            CallFailure::Guest(error) => AttemptError::Adapter(output_bounds::error(error)),
             failure => AttemptError::Call(failure),
         };
-        Self { error, usage: None }
+        Self { error, usage: None, stderr: String::new() }
     }
 }
 
@@ -54,19 +58,18 @@ impl Step {
         self.context.shared.pass("model.started");
         let began = Instant::now();
         let Some(name) = self.context.state.route().cloned() else {
-            return self.fail(Vec::new(), Reason::new("no-route", "the session has no model route"));
+            return self.fail(Reason::new("no-route", "the session has no model route"));
         };
         if let Some(problem) = self.context.view.invalid() {
-            return self
-                .fail(Vec::new(), Reason::new("invalid-request", format!("the history is not valid: {problem}")));
+            return self.fail(Reason::new("invalid-request", format!("the history is not valid: {problem}")));
         }
         let Some(route) = self.context.shared.routes.find(&name).cloned() else {
             let reason = format!("the route `{name}` is not in the manifest; add it, or select another");
-            return self.fail(Vec::new(), Reason::new("unknown-route", reason));
+            return self.fail(Reason::new("unknown-route", reason));
         };
         let Some(adapter) = self.context.snapshot.model_adapter(&route.adapter).cloned() else {
             let reason = format!("the adapter `{}` of route `{name}` is not an active plugin", route.adapter);
-            return self.fail(Vec::new(), Reason::new("unknown-adapter", reason));
+            return self.fail(Reason::new("unknown-adapter", reason));
         };
         let served_by = build(&adapter);
         let attempt = |usage, error| attempt(&name, &served_by, began, usage, error);
@@ -80,40 +83,44 @@ impl Step {
             }
             Err(lost) => {
                 let reason = why(&name, &lost.error);
+                let fault = fault(&self.turn, &lost, &reason, &served_by);
                 let attempts = vec![attempt(lost.usage, Some(lost.error))];
                 self.drop_attempt();
-                self.fail(attempts, reason)
+                self.fail_after(fault, attempts, reason)
             }
         }
     }
 
-    async fn attempt(
-        &self,
-        route: &Route,
-        adapter: Arc<mainstay_runtime::Generation>,
-    ) -> Result<(Assembled, Staged), Lost> {
+    async fn attempt(&self, route: &Route, adapter: Arc<Generation>) -> Result<(Assembled, Staged), Lost> {
         let name = format!("{}/{}/model", self.turn, self.step);
         let place = CallPlace { name, turn: Some(&self.turn), step: Some(self.step) };
         let mut invocation = self.context.invocation(&place, adapter.name());
         invocation.context_group = Some(route.context_group.clone());
         invocation.transcript = Some(Arc::new(self.context.view.for_model(&route.context_group)));
-        let mut completion = adapter.start_model(invocation, self.request(route)).await.result?;
+        let started = adapter.start_model(invocation, self.request(route)).await;
+        report(&self.context.session, &adapter, &started);
+        let stderr = tail(&started.stderr_tail);
+        let mut completion = started.result.map_err(|failure| Lost { stderr, ..Lost::from(failure) })?;
         let mut assembler = Assembler::new(&route.context_group);
-        let broken = |reason: String| Lost::from(CallFailure::BadOutput { reason });
+        let pulled = self.pull(&mut completion, &mut assembler).await;
+        let mut closed = completion.close();
+        closed.result = pulled.and(closed.result);
+        report(&self.context.session, &adapter, &closed);
+        let (usage, stderr) = (assembler.usage().cloned(), tail(&closed.stderr_tail));
+        let whole = closed.result.and_then(|()| assembler.end().map_err(broken));
+        let whole = whole.map_err(|failure| Lost { usage, stderr, ..Lost::from(failure) })?;
+        Ok((whole, Staged::from([(adapter.name().clone(), closed.staged)])))
+    }
+
+    /// Takes all that the adapter gives.
+    async fn pull(&self, completion: &mut Completion, assembler: &mut Assembler) -> Result<(), CallFailure> {
         while !assembler.has_finished() {
-            let deltas = completion
-                .next()
-                .await
-                .map_err(|failure| Lost { usage: assembler.usage().cloned(), ..Lost::from(failure) })?;
-            for delta in deltas {
+            for delta in completion.next().await? {
                 self.tell(&delta);
                 assembler.take(delta).map_err(broken)?;
             }
         }
-        let closed = completion.close();
-        closed.result?;
-        let staged = Staged::from([(adapter.name().clone(), closed.staged)]);
-        Ok((assembler.end().map_err(broken)?, staged))
+        Ok(())
     }
 
     fn request(&self, route: &Route) -> ModelRequest {
@@ -149,10 +156,32 @@ impl Step {
         self.context.shared.hub.tell(&self.context.session, news);
     }
 
-    fn fail(self, attempts: Vec<Attempt>, reason: Reason) -> Outcome {
-        let command = Command::FailStep { turn: self.turn, step: self.step, attempts, reason };
-        Outcome::Decided(vec![command], Staged::new())
+    fn fail(self, reason: Reason) -> Outcome {
+        self.fail_after(None, Vec::new(), reason)
     }
+
+    fn fail_after(self, fault: Option<SessionFault>, attempts: Vec<Attempt>, reason: Reason) -> Outcome {
+        let mut commands: Vec<_> = fault.into_iter().map(|fault| Command::Fault { fault }).collect();
+        commands.push(Command::FailStep { turn: self.turn, step: self.step, attempts, reason });
+        Outcome::Decided(commands, Staged::new())
+    }
+}
+
+/// What the session's records say when the adapter or the host broke.
+fn fault(turn: &TurnId, lost: &Lost, reason: &Reason, served_by: &Build) -> Option<SessionFault> {
+    let AttemptError::Call(failure) = &lost.error else { return None };
+    is_fault(failure).then(|| SessionFault {
+        code: "model-failed".to_owned(),
+        message: reason.message.clone(),
+        turn: Some(turn.clone()),
+        build: Some(served_by.clone()),
+        stderr: lost.stderr.clone(),
+        parks: false,
+    })
+}
+
+fn broken(reason: String) -> CallFailure {
+    CallFailure::BadOutput { reason }
 }
 
 fn attempt(
@@ -175,5 +204,38 @@ fn why(route: &RouteName, error: &AttemptError) -> Reason {
         AttemptError::Call(failure) => {
             Reason::new(failure.code(), format!("the adapter of route `{route}` failed: {failure}"))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mainstay_protocol::{
+        Digest, PluginName,
+        failure::{ErrorKind, PluginError},
+    };
+
+    use super::*;
+
+    fn fault_of(failure: CallFailure) -> Option<SessionFault> {
+        let lost = Lost { stderr: "panicked".to_owned(), ..Lost::from(failure) };
+        let reason = why(&RouteName::new("default").expect("legal"), &lost.error);
+        let plugin = PluginName::new("adapter").expect("legal");
+        let served_by = Build { plugin, sha256: Digest::of_fields("test", &[]) };
+        fault(&crate::clock::new_turn(), &lost, &reason, &served_by)
+    }
+
+    #[test]
+    fn an_adapter_that_broke_is_a_fault_with_its_stderr() {
+        let fault = fault_of(CallFailure::Trap { message: "unreachable".to_owned() }).expect("a fault");
+        assert_eq!((fault.code.as_str(), fault.stderr.as_str(), fault.parks), ("model-failed", "panicked", false));
+        assert!(fault.message.contains("unreachable") && fault.turn.is_some() && fault.build.is_some());
+    }
+
+    #[test]
+    fn an_error_of_the_provider_is_none_and_its_message_is_bounded() {
+        let error = PluginError::new(ErrorKind::Unavailable, "overloaded", "x".repeat(100_000));
+        assert_eq!(fault_of(CallFailure::Guest(error.clone())), None);
+        let AttemptError::Adapter(kept) = Lost::from(CallFailure::Guest(error)).error else { panic!("it is its own") };
+        assert_eq!((kept.code.as_str(), kept.message.len()), ("overloaded", 2_000));
     }
 }

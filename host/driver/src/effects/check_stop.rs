@@ -11,6 +11,7 @@ use mainstay_session::Command;
 use super::{
     CallPlace, Context, Outcome, Work,
     hooks::{Asked, Said},
+    report::report,
 };
 
 /// Asks stop hooks. The first that wants one more step wins.
@@ -33,6 +34,7 @@ async fn ask(mut context: Context, turn: TurnId, last_message: Option<ItemId>, c
         let invocation = context.invocation(&place, generation.name());
         let asked = Asked { hook: "stop", generation, turn: Some(&turn), call: None };
         let called = generation.check_stop(invocation, text.clone(), continued).await;
+        report(&context.session, generation, &called);
         match &called.result {
             Ok(decision) => {
                 context.staged.insert(generation.name().clone(), called.staged);

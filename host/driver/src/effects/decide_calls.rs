@@ -14,6 +14,7 @@ use mainstay_session::{Command, RuledCall, Ruling, ToolFacts};
 use super::{
     CallPlace, Context, Outcome, Work,
     hooks::{Asked, Failed, Said, build, reason},
+    report::report,
 };
 use crate::clock;
 
@@ -48,15 +49,17 @@ async fn rule(context: &mut Context, said: &mut Said, turn: &TurnId, step: StepI
             vec![Reason::new("policy", "the operator's policy asks for this tool")]
         }
     };
+    let decision = decision(context, turn, step, index);
     let mut denied = None;
     let snapshot = std::sync::Arc::clone(&context.snapshot);
     for generation in snapshot.hooks(Hook::ToolGate) {
-        let name = format!("{turn}/{step}/{index}/tool-gate/{}", generation.name());
+        let name = format!("{decision}/{}", generation.name());
         let place = CallPlace { name, turn: Some(turn), step: Some(step) };
         let mut invocation = context.invocation(&place, generation.name());
         invocation.call = Some(index);
         let asked = Asked { hook: "tool-gate", generation, turn: Some(turn), call: Some(index) };
         let mut called = generation.gate_call(invocation, call.clone()).await;
+        report(&context.session, generation, &called);
         match std::mem::replace(&mut called.result, Ok(Verdict::Allow)) {
             Ok(verdict) => {
                 context.staged.insert(generation.name().clone(), called.staged);
@@ -92,6 +95,15 @@ async fn rule(context: &mut Context, said: &mut Said, turn: &TurnId, step: StepI
 fn gate_failed(plugin: &mainstay_protocol::PluginName, failure: &Reason) -> Reason {
     let message = format!("the call was denied because the gate of plugin `{plugin}` failed ({})", failure.code);
     Reason::new("gate-failed", message)
+}
+
+/// Names the decision over a call. The one after a person's answer is another than the one before it.
+fn decision(context: &Context, turn: &TurnId, step: StepIndex, index: CallIndex) -> String {
+    let call = context.state.turn().and_then(|turn| turn.call(index));
+    match call.and_then(|call| call.answer.as_ref()) {
+        Some(answer) => format!("{turn}/{step}/{index}/tool-gate/{}", answer.approval),
+        None => format!("{turn}/{step}/{index}/tool-gate"),
+    }
 }
 
 /// The call as the model wrote it.

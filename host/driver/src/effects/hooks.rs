@@ -8,6 +8,11 @@ use mainstay_protocol::{
 };
 use mainstay_runtime::{Called, FailurePolicy, Generation};
 
+use super::{
+    output_bounds::{MAX_CODE, MAX_MESSAGE, clip},
+    report::tail,
+};
+
 /// What hooks said at a barrier, and how they failed.
 #[derive(Debug, Default)]
 pub(crate) struct Said {
@@ -56,14 +61,17 @@ impl Said {
     /// Notes a failure, as a decision and as a fault, and says what follows from it.
     pub(crate) fn failed<T>(&mut self, asked: &Asked<'_>, called: &Called<T>) -> Failed {
         let Err(failure) = &called.result else { return Failed::Skip };
-        let reason = Reason::new(failure.code(), failure.to_string());
+        let message = clip(failure.to_string(), MAX_MESSAGE);
+        let (hook, plugin) = (asked.hook, asked.generation.name());
+        let fault = format!("the `{hook}` hook of plugin `{plugin}` failed: {message}");
+        let reason = Reason::new(failure.code(), message);
         self.decided(asked, "failed", Some(reason.clone()));
         self.faults.push(SessionFault {
-            code: format!("{}-hook-failed", asked.hook),
-            message: format!("the `{}` hook of plugin `{}` failed: {failure}", asked.hook, asked.generation.name()),
+            code: format!("{hook}-hook-failed"),
+            message: fault,
             turn: asked.turn.cloned(),
             build: Some(build(asked.generation)),
-            stderr: called.stderr_tail.clone(),
+            stderr: tail(&called.stderr_tail),
             parks: false,
         });
         match asked.generation.on_failure() {
@@ -73,7 +81,21 @@ impl Said {
     }
 }
 
-/// The reason that a hook gave.
+/// The reason that a hook gave, as long as a record may have it.
 pub(crate) fn reason(grounds: mainstay_runtime::Grounds) -> Reason {
-    Reason { code: grounds.code, message: grounds.reason }
+    Reason { code: clip(grounds.code, MAX_CODE), message: clip(grounds.reason, MAX_MESSAGE) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_are_bounded_at_a_character() {
+        let grounds =
+            |code: &str, reason: String| mainstay_runtime::Grounds { code: code.into(), reason, extras: None };
+        assert_eq!(reason(grounds("late", "too late".into())), Reason::new("late", "too late"));
+        let long = reason(grounds(&"c".repeat(200), format!("x{}", "ä".repeat(5_000))));
+        assert_eq!((long.code.len(), long.message.len()), (MAX_CODE, MAX_MESSAGE - 1));
+    }
 }

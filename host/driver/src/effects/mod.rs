@@ -8,6 +8,7 @@ mod check_stop;
 mod decide_calls;
 mod hooks;
 mod output_bounds;
+mod report;
 mod run_calls;
 mod start_turn;
 

@@ -14,7 +14,9 @@ use mainstay_protocol::{
 use mainstay_runtime::{Called, Generation, NewsSink, ToolOutput};
 use mainstay_session::{Effect, FinishedCall, PlannedRun};
 
-use super::{CallPlace, Context, Outcome, Work, decide_calls::planned_call, hooks::build, output_bounds};
+use super::{
+    CallPlace, Context, Outcome, Work, decide_calls::planned_call, hooks::build, output_bounds, report::report,
+};
 use crate::{session::proposal::Staged, shared::Shared};
 
 /// Runs the calls that a committed effect names.
@@ -39,7 +41,9 @@ async fn run_one(context: Context, turn: TurnId, step: StepIndex, run: PlannedRu
             invocation.news =
                 Some(Arc::new(Progress { shared: Arc::clone(&context.shared), session: context.session.clone(), key }));
             context.shared.pass("call.started");
-            generation.call_tool(invocation, call).await
+            let called = generation.call_tool(invocation, call).await;
+            report(&context.session, &generation, &called);
+            called
         }
         Err(reason) => return Outcome::Ended(refused(&run, reason), Staged::new()),
     };
@@ -72,7 +76,7 @@ fn finished(run: &PlannedRun, called: Called<ToolOutput>) -> FinishedCall {
             index: run.index,
             content: output_bounds::cut(output.content),
             is_error: output.is_error,
-            extras: output.extras,
+            extras: output_bounds::extras(output.extras),
             outcome: CallOutcome::Returned,
             build: Some(run.authorised.build.clone()),
             ms,

@@ -12,6 +12,7 @@ use mainstay_session::{Command, InputRuling, Queued};
 use super::{
     CallPlace, Context, Outcome, Work,
     hooks::{Asked, Failed, Said, reason},
+    report::report,
 };
 use crate::session::proposal::Staged;
 
@@ -61,6 +62,7 @@ async fn ask(mut context: Context, queued: Queued, turn: TurnId, content: Vec<Pa
         let invocation = context.invocation(&place, generation.name());
         let asked = Asked { hook: "input", generation, turn: None, call: None };
         let mut called = generation.check_input(invocation, passage.content.clone(), Delivery::Queue).await;
+        report(&context.session, generation, &called);
         match std::mem::replace(&mut called.result, Ok(InputDecision::Accept(Vec::new()))) {
             Ok(decision) => {
                 context.staged.insert(generation.name().clone(), called.staged);

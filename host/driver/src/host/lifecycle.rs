@@ -80,12 +80,19 @@ impl Host {
     /// Ends all work where it stands. What is durable is taken up by the next host.
     pub async fn shutdown(&self) {
         self.inner.table.close();
-        let mut tasks = {
-            let mut tasks = self.inner.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::take(&mut *tasks)
-        };
-        tasks.abort_all();
-        while tasks.join_next().await.is_some() {}
+        // A task can start another one just before it ends: until none did, there are more.
+        loop {
+            let mut tasks = self.take_tasks();
+            if tasks.is_empty() {
+                break;
+            }
+            tasks.shutdown().await;
+        }
+    }
+
+    fn take_tasks(&self) -> JoinSet<()> {
+        let mut tasks = self.inner.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *tasks)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use mainstay_journal::{Committed, OpenedSession};
 use mainstay_protocol::{
-    RouteName, SessionId, SubmissionId,
+    Ordinal, RouteName, SessionId, SubmissionId,
     news::News,
     op::{Accepted, Op, Refusal},
 };
@@ -33,16 +33,54 @@ impl Host {
             let known = self.inner.shared.routes.known();
             return Err(OpenError::UnknownRoute { route: route.clone(), known });
         }
+        let host = self.clone();
+        self.to_its_end(async move { host.take_up_or_create(request).await })
+            .await
+            .unwrap_or_else(|| Err(closing().into()))
+    }
+
+    async fn take_up_or_create(&self, request: OpenSession) -> Result<Opened, OpenError> {
         let Some(session) = request.session.clone() else {
             return self.create(clock::new_session(), request).await;
         };
-        if let Some(head) = self.take_up(&session, request.route.clone(), request.metadata.clone()).await? {
-            return Ok(Opened { session, created: false, head });
+        let (route, metadata) = (request.route.clone(), request.metadata.clone());
+        match self.take_up(&session, route.clone(), metadata.clone()).await? {
+            TakenUp::Now(head) => Ok(Opened { session, created: false, head }),
+            TakenUp::Before(head) if route.is_none() && metadata.is_none() => {
+                Ok(Opened { session, created: false, head })
+            }
+            TakenUp::Before(_) => {
+                let head = self.configure(&session, route, metadata).await?;
+                Ok(Opened { session, created: false, head })
+            }
+            TakenUp::Missing if request.create => self.create(session, request).await,
+            TakenUp::Missing => Err(OpenError::Unknown(session)),
         }
-        if !request.create {
-            return Err(OpenError::Unknown(session));
-        }
-        self.create(session, request).await
+    }
+
+    /// Changes a session that this host has taken up already.
+    async fn configure(
+        &self,
+        session: &SessionId,
+        route: Option<RouteName>,
+        metadata: Option<String>,
+    ) -> Result<Ordinal, OpenError> {
+        let (reply, answer) = oneshot::channel();
+        self.send(session, Request::Configure { route, metadata, reply })?;
+        Ok(answer.await.map_err(|_| closing())??)
+    }
+
+    /// Runs something to its end in a task of the host, also when the caller leaves in the middle.
+    pub(crate) async fn to_its_end<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Option<T> {
+        let (reply, answer) = oneshot::channel();
+        self.spawn(async move {
+            // The caller may have left.
+            let _ = reply.send(work.await);
+        });
+        answer.await.ok()
     }
 
     async fn create(&self, session: SessionId, request: OpenSession) -> Result<Opened, OpenError> {
@@ -65,31 +103,42 @@ impl Host {
         Ok(Opened { session, created: true, head: committed.state.head() })
     }
 
-    /// Takes a session up, unless this host has done so, and gives its last record; none when there is no such session.
+    /// Takes a session up, unless this host has done so. Not to be called from a future that may be dropped.
     pub(crate) async fn take_up(
         &self,
         session: &SessionId,
         route: Option<RouteName>,
         metadata: Option<String>,
-    ) -> Result<Option<mainstay_protocol::Ordinal>, OpenError> {
+    ) -> Result<TakenUp, OpenError> {
         let _one_at_a_time = self.inner.opening.lock().await;
-        let Some(opened) = self.load(session).await? else { return Ok(None) };
+        let Some(opened) = self.load(session).await? else { return Ok(TakenUp::Missing) };
         if self.inner.table.is_open(session) {
-            return Ok(Some(opened.head));
+            return Ok(TakenUp::Before(opened.head));
         }
-        let Some(inbox) = self.inner.table.start(session) else { return Ok(Some(opened.head)) };
+        self.check_route(route.as_ref().or(opened.state.route()))?;
+        let Some(inbox) = self.inner.table.start(session) else { return Ok(TakenUp::Before(opened.head)) };
         let mut actor =
             Actor::new(self.inner.shared.clone(), session.clone(), opened.map(|opened| opened.state), inbox);
         match actor.resume(route, metadata).await {
             Ok(head) => {
                 self.inner.table.open(session);
                 self.run(session.clone(), actor);
-                Ok(Some(head))
+                Ok(TakenUp::Now(head))
             }
             Err(error) => {
                 self.inner.table.forget(session);
                 Err(error)
             }
+        }
+    }
+
+    /// The configured default never takes the place of a saved route that is gone.
+    fn check_route(&self, route: Option<&RouteName>) -> Result<(), OpenError> {
+        match route {
+            Some(route) if self.inner.shared.routes.find(route).is_none() => {
+                Err(OpenError::RouteGone { route: route.clone(), known: self.inner.shared.routes.known() })
+            }
+            _ => Ok(()),
         }
     }
 
@@ -101,23 +150,26 @@ impl Host {
     /// Runs an actor to its end, and again when a request came while it was ending.
     fn run(&self, session: SessionId, actor: Actor) {
         let host = self.clone();
-        self.spawn(async move {
-            let mut next = Some(actor);
-            while let Some(actor) = next.take() {
-                match actor.run().await {
-                    End::Closed => {}
-                    End::Idle(inbox) => {
-                        if let Some(inbox) = host.inner.table.retire(&session, inbox) {
-                            next = host.revive(&session, inbox).await;
-                        }
-                    }
-                    End::Stopped(stop) => {
-                        tracing::error!(%session, "the session stops: {stop}");
-                        host.inner.table.stop(&session, stop.to_string());
+        self.spawn(async move { host.run_to_its_end(session, Some(actor)).await });
+    }
+
+    async fn run_to_its_end(&self, session: SessionId, actor: Option<Actor>) {
+        let host = self;
+        let mut next = actor;
+        while let Some(actor) = next.take() {
+            match actor.run().await {
+                End::Closed => {}
+                End::Idle(inbox) => {
+                    if let Some(inbox) = host.inner.table.retire(&session, inbox) {
+                        next = host.revive(&session, inbox).await;
                     }
                 }
+                End::Stopped(stop) => {
+                    tracing::error!(%session, "the session stops: {stop}");
+                    host.inner.table.stop(&session, stop.to_string());
+                }
             }
-        });
+        }
     }
 
     async fn revive(&self, session: &SessionId, inbox: mpsc::Receiver<Request>) -> Option<Actor> {
@@ -133,32 +185,47 @@ impl Host {
     }
 
     /// Sends an op to a session and waits until it is durable, or refused. Without an id the host makes one; with one, the
-    /// same op twice is accepted once.
+    /// same op twice is accepted once. A caller that leaves in the middle takes nothing back.
     ///
     /// # Errors
     /// A typed refusal; nothing has changed then.
     pub async fn op(&self, session: &SessionId, submission: Option<SubmissionId>, op: Op) -> Result<Accepted, Refusal> {
-        let unknown = || Refusal::UnknownSession { session: session.to_string() };
-        if !self.inner.table.is_open(session) {
-            let taken_up = self.take_up(session, None, None).await;
-            taken_up.map_err(|error| Refusal::Stopped { reason: error.to_string() })?.ok_or_else(unknown)?;
-        }
+        self.ensure_taken_up(session).await?;
         let (reply, answer) = oneshot::channel();
         let chosen = submission.is_some();
         let submission = submission.unwrap_or_else(clock::new_submission);
-        self.send(session, Request::Op(OpRequest { submission, chosen, op, reply })).await?;
-        let ended = || Refusal::Stopped { reason: "the session ended while the op was waiting".to_owned() };
-        answer.await.map_err(|_| ended())?
+        self.send(session, Request::Op(OpRequest { submission, chosen, op, reply }))?;
+        answer.await.map_err(|_| closing())?
     }
 
-    async fn send(&self, session: &SessionId, request: Request) -> Result<(), Refusal> {
+    async fn ensure_taken_up(&self, session: &SessionId) -> Result<(), Refusal> {
+        if self.inner.table.is_open(session) {
+            return Ok(());
+        }
+        if let Some(reason) = self.inner.table.stopped(session) {
+            return Err(Refusal::Stopped { reason });
+        }
+        let (host, id) = (self.clone(), session.clone());
+        match self.to_its_end(async move { host.take_up(&id, None, None).await }).await {
+            Some(Ok(TakenUp::Now(_) | TakenUp::Before(_))) => Ok(()),
+            Some(Ok(TakenUp::Missing)) => Err(Refusal::UnknownSession { session: session.to_string() }),
+            Some(Err(error)) => Err(Refusal::Stopped { reason: error.to_string() }),
+            None => Err(closing()),
+        }
+    }
+
+    /// Hands a request to the session's actor. When there is none, one is started beside: nothing here waits, so that a
+    /// caller that leaves can't leave a session half started.
+    fn send(&self, session: &SessionId, request: Request) -> Result<(), Refusal> {
         match self.inner.table.send(session, request) {
             Sent::Yes => Ok(()),
             Sent::No(refusal) => Err(refusal),
             Sent::Start(inbox) => {
-                if let Some(actor) = self.revive(session, inbox).await {
-                    self.run(session.clone(), actor);
-                }
+                let (host, session) = (self.clone(), session.clone());
+                self.spawn(async move {
+                    let actor = host.revive(&session, inbox).await;
+                    host.run_to_its_end(session, actor).await;
+                });
                 Ok(())
             }
         }
@@ -172,18 +239,43 @@ impl Host {
 
     /// Waits until a session owes nothing: it is idle, parked, waits for a person, or its driver has stopped.
     pub async fn quiesced(&self, session: &SessionId) {
+        if !self.inner.table.is_open(session) {
+            return;
+        }
         let (reply, quiesced) = oneshot::channel();
-        if self.send(session, Request::Quiesced(reply)).await.is_ok() {
+        if self.send(session, Request::Quiesced(reply)).is_ok() {
             let _ = quiesced.await;
         }
     }
 
     /// Lets parked sessions try again: the code that failed may be another now.
-    pub(crate) fn unpark_all(&self) {
-        for session in self.inner.table.running() {
-            let _ = self.inner.table.send(&session, Request::Unpark);
+    pub(crate) async fn unpark_all(&self) {
+        let rows = match self.inner.shared.journal.sessions_with_work().await {
+            Ok(rows) => rows,
+            Err(error) => return tracing::warn!("parked sessions could not be looked for: {error}"),
+        };
+        let own = |row: &mainstay_journal::SessionRow| row.tenant == self.inner.shared.tenant;
+        for row in rows.into_iter().filter(|row| own(row) && row.phase == "parked") {
+            if self.inner.table.is_open(&row.session) {
+                let _ = self.send(&row.session, Request::Unpark);
+            }
         }
     }
+}
+
+/// What became of taking a session up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum TakenUp {
+    /// It is taken up now; this is its last record.
+    Now(Ordinal),
+    /// This host had done so before.
+    Before(Ordinal),
+    /// There is no such session.
+    Missing,
+}
+
+fn closing() -> Refusal {
+    Refusal::Stopped { reason: "the session ended while the request was waiting".to_owned() }
 }
 
 /// Bytes that a session's metadata, or its labels together, may have.

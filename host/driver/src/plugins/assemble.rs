@@ -1,6 +1,6 @@
 //! A manifest's entry and a package become a load request: what both keys allow, with the operator's limits.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use mainstay_manifest::{
     Access, Approval, Capability as ManifestCapability, ConfigSchema, EffectiveGrant, EnvSource, Execution,
@@ -105,7 +105,7 @@ pub(crate) fn load_request(
     manifest: &HostManifest,
     entry: &PluginEntry,
     manifest_dir: &Path,
-    package: PackageFiles,
+    package: &PackageFiles,
     expected: Option<Digest>,
 ) -> Result<LoadRequest, AssembleError> {
     if let Some(schema) = &package.config_schema {
@@ -114,7 +114,7 @@ pub(crate) fn load_request(
     }
     let effective = EffectiveGrant::combine(&package.manifest, entry);
     let name = PluginName::new(entry.name().as_str())?;
-    let mut request = LoadRequest::new(name, package.manifest.version().to_string(), package.component);
+    let mut request = LoadRequest::new(name, package.manifest.version().to_string(), Arc::clone(&package.component));
     request.expected = expected;
     request.grant = grant(&effective, entry, manifest_dir)?;
     request.limits = limits(entry.limits());
@@ -177,9 +177,4 @@ pub(crate) fn limits(limits: &PluginLimits) -> Limits {
         log: limits.log().bytes(),
         state: limits.state().bytes(),
     }
-}
-
-/// What tells two states of a manifest's entry apart: an override by a swap lasts until it changes.
-pub(crate) fn entry_digest(entry: &PluginEntry) -> Digest {
-    Digest::of_fields("mainstay/plugin-entry/1", &[format!("{entry:?}").as_bytes()])
 }

@@ -6,7 +6,7 @@ use mainstay_runtime::{Inspection, LoadError, Runtime, Snapshot};
 
 use super::{
     assemble,
-    package::{PackageError, PackageFiles, read_package},
+    package::{PackageError, PackageFiles, off_thread, read_package, read_package_off_thread},
     startup,
 };
 use crate::{host::HostOptions, routes::Routes};
@@ -116,12 +116,13 @@ async fn check_entry(
     runtime: &Runtime,
     entry: &PluginEntry,
 ) -> anyhow::Result<(PluginCheck, std::sync::Arc<mainstay_runtime::Generation>)> {
-    let package = read_package(&startup::package_path(options, entry))?;
+    let package = read_package_off_thread(&startup::package_path(options, entry)).await?;
     let effective = EffectiveGrant::combine(&package.manifest, entry);
-    let sha256 = Digest::of(&package.component);
+    let sha256 = package.id.sha256;
     let version = package.manifest.version().to_string();
-    let inspection = runtime.inspect(&package.component)?;
-    let generation = startup::load(options, runtime, entry, package, entry.sha256()).await?;
+    let (inspecting, component) = (runtime.clone(), std::sync::Arc::clone(&package.component));
+    let inspection = off_thread(move || inspecting.inspect(&component)).await??;
+    let generation = startup::load(options, runtime, entry, &package, entry.sha256()).await?;
     let limits = entry.limits().rows();
     let plugin = PluginCheck {
         plugin: entry.name().to_string(),

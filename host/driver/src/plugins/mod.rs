@@ -3,6 +3,7 @@
 pub(crate) mod assemble;
 pub(crate) mod check;
 pub(crate) mod components;
+pub(crate) mod entry;
 pub(crate) mod package;
 pub(crate) mod startup;
 pub(crate) mod swap;

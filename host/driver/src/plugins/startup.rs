@@ -1,27 +1,34 @@
 //! Which builds a fresh host starts with: those of the manifest, but for plugins that a swap replaced since that entry last
 //! changed.
 
-use std::{path::Path, sync::Arc};
+use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 use mainstay_journal::{GenerationChange, GenerationOrigin, GenerationRow, Journal};
 use mainstay_manifest::{BUNDLED_ADAPTER, PluginEntry};
 use mainstay_protocol::{
     Digest, PluginName,
-    record::{NewRecord, RecordBody, v1::PluginLifecycle},
+    record::{
+        NewRecord, RecordBody,
+        v1::{PluginLifecycle, Reason},
+    },
 };
 use mainstay_runtime::{Generation, LoadRequest, Runtime};
 
 use super::{
     assemble,
-    components::Components,
-    package::{PackageFiles, read_package},
+    components::{Components, PackageId},
+    entry,
+    package::{PackageFiles, read_package_off_thread},
 };
 use crate::{clock, errors::HostError, host::HostOptions};
 
 /// A build that is to become active.
 pub(crate) struct Starting {
     pub(crate) generation: Arc<Generation>,
+    pub(crate) package: Digest,
     pub(crate) origin: GenerationOrigin,
+    /// The build that a swap chose and that can't be loaded any more: this one stands in for it.
+    pub(crate) refused: Option<PluginLifecycle>,
 }
 
 impl Starting {
@@ -40,6 +47,7 @@ pub(crate) async fn load_all(
 ) -> Result<Vec<Starting>, HostError> {
     assemble::served(&options.manifest)?;
     let active = journal.generations().await?;
+    sweep(options, journal, components, &active).await?;
     let mut starting = Vec::new();
     for entry in options.manifest.plugins().filter(|entry| entry.enabled()) {
         let row = active.iter().find(|row| row.plugin.as_str() == entry.name().as_str());
@@ -51,6 +59,33 @@ pub(crate) async fn load_all(
     Ok(starting)
 }
 
+/// Removes kept packages that no build of a plugin names: those of plugins that are gone, and those that a host kept and did not
+/// live to record.
+async fn sweep(
+    options: &HostOptions,
+    journal: &dyn Journal,
+    components: &Components,
+    active: &[GenerationRow],
+) -> Result<(), HostError> {
+    let mut plugins: BTreeSet<_> = active.iter().map(|row| row.plugin.clone()).collect();
+    for entry in options.manifest.plugins() {
+        plugins.insert(PluginName::new(entry.name().as_str())?);
+    }
+    let mut named = BTreeSet::new();
+    for plugin in &plugins {
+        named.extend(journal.generation_history(plugin).await?.iter().map(package_id));
+    }
+    if let Err(error) = components.sweep(named).await {
+        tracing::warn!("kept packages that nothing names could not be removed: {error}");
+    }
+    Ok(())
+}
+
+fn package_id(row: &GenerationRow) -> PackageId {
+    PackageId { sha256: row.sha256, package: row.package }
+}
+
+/// The build that a swap chose for an entry as it stands; the manifest's, when there is none or it can't be loaded.
 async fn load_entry(
     options: &HostOptions,
     runtime: &Runtime,
@@ -59,25 +94,53 @@ async fn load_entry(
     row: Option<&GenerationRow>,
 ) -> Result<Starting, HostError> {
     let overriding = row.filter(
-        |row| matches!(&row.origin, GenerationOrigin::Override { entry: at } if *at == assemble::entry_digest(entry)),
+        |row| matches!(&row.origin, GenerationOrigin::Override { entry: at } if *at == entry::entry_digest(entry)),
     );
-    let failed = |source: anyhow::Error| HostError::Plugin { plugin: entry.name().to_string(), source };
-    if let Some(row) = overriding {
-        match components.read(&row.sha256) {
-            Ok(package) => {
-                let generation = load(options, runtime, entry, package, Some(row.sha256)).await.map_err(failed)?;
-                return Ok(Starting { generation, origin: row.origin.clone() });
-            }
-            Err(error) => {
-                tracing::warn!(plugin = %entry.name(), "the swapped build is gone, the manifest's is taken: {error}");
-            }
+    let Some(row) = overriding else { return load_manifests(options, runtime, components, entry).await };
+    match load_kept(options, runtime, components, entry, row).await {
+        Ok(generation) => Ok(Starting { generation, package: row.package, origin: row.origin.clone(), refused: None }),
+        Err(error) => {
+            tracing::error!(plugin = %entry.name(), "the swapped build can't be loaded, the manifest's is taken: {error:#}");
+            let starting = load_manifests(options, runtime, components, entry).await?;
+            Ok(Starting { refused: Some(refused(row, &error)), ..starting })
         }
     }
-    let path = entry.path().resolve(&options.manifest_dir);
-    let package = read_package(&path).map_err(|error| failed(error.into()))?;
-    components.keep(&Digest::of(&package.component), &package, &path).map_err(HostError::DataFolder)?;
-    let generation = load(options, runtime, entry, package, entry.sha256()).await.map_err(failed)?;
-    Ok(Starting { generation, origin: GenerationOrigin::Manifest })
+}
+
+async fn load_kept(
+    options: &HostOptions,
+    runtime: &Runtime,
+    components: &Components,
+    entry: &PluginEntry,
+    row: &GenerationRow,
+) -> anyhow::Result<Arc<Generation>> {
+    let package = components.read(package_id(row)).await?;
+    load(options, runtime, entry, &package, Some(row.sha256)).await
+}
+
+/// The body of the record that a build which was active is so no more.
+fn refused(row: &GenerationRow, error: &anyhow::Error) -> PluginLifecycle {
+    PluginLifecycle {
+        plugin: row.plugin.clone(),
+        sha256: row.sha256,
+        version: row.version.clone(),
+        replaces: None,
+        reason: Some(Reason::new("refused", format!("{error:#}"))),
+    }
+}
+
+/// The build that the manifest names. It is kept too: once another replaced it, its package may be gone.
+async fn load_manifests(
+    options: &HostOptions,
+    runtime: &Runtime,
+    components: &Components,
+    entry: &PluginEntry,
+) -> Result<Starting, HostError> {
+    let failed = |source: anyhow::Error| HostError::Plugin { plugin: entry.name().to_string(), source };
+    let package = read_package_off_thread(&package_path(options, entry)).await.map_err(|error| failed(error.into()))?;
+    let generation = load(options, runtime, entry, &package, entry.sha256()).await.map_err(failed)?;
+    components.keep(&package).await.map_err(HostError::DataFolder)?;
+    Ok(Starting { generation, package: package.id.package, origin: GenerationOrigin::Manifest, refused: None })
 }
 
 /// Loads one build for an entry.
@@ -85,7 +148,7 @@ pub(crate) async fn load(
     options: &HostOptions,
     runtime: &Runtime,
     entry: &PluginEntry,
-    package: PackageFiles,
+    package: &PackageFiles,
     expected: Option<Digest>,
 ) -> anyhow::Result<Arc<Generation>> {
     let request = assemble::load_request(&options.manifest, entry, &options.manifest_dir, package, expected)?;
@@ -101,12 +164,12 @@ pub(crate) fn has_bundled_adapter(options: &HostOptions) -> bool {
 async fn load_bundled(options: &HostOptions, runtime: &Runtime) -> Result<Starting, HostError> {
     let failed = |source: anyhow::Error| HostError::Plugin { plugin: BUNDLED_ADAPTER.to_owned(), source };
     let folder = options.bundled_plugins.as_deref().ok_or(HostError::NoBundledPlugins)?;
-    let package = read_package(&folder.join(BUNDLED_ADAPTER)).map_err(|error| failed(error.into()))?;
+    let package = read_package_off_thread(&folder.join(BUNDLED_ADAPTER)).await.map_err(|error| failed(error.into()))?;
     let name = PluginName::new(BUNDLED_ADAPTER).map_err(|error| failed(error.into()))?;
     let version = package.manifest.version().to_string();
     let request = LoadRequest::new(name, version, package.component);
     let generation = runtime.load(request).await.map_err(|error| failed(error.into()))?;
-    Ok(Starting { generation, origin: GenerationOrigin::Manifest })
+    Ok(Starting { generation, package: package.id.package, origin: GenerationOrigin::Manifest, refused: None })
 }
 
 /// Records the builds that were not active when the host last ran, and those that are gone.
@@ -115,16 +178,17 @@ pub(crate) async fn record(journal: &dyn Journal, starting: &[Starting]) -> Resu
     let at = clock::now();
     let mut records = Vec::new();
     let mut changes = Vec::new();
-    for Starting { generation, origin } in starting {
+    for Starting { generation, package, origin, refused } in starting {
         let receipt = generation.receipt();
         let row = active.iter().find(|row| row.plugin == receipt.plugin);
-        if row.is_some_and(|row| row.sha256 == receipt.sha256 && row.origin == *origin) {
+        if row.is_some_and(|row| row.sha256 == receipt.sha256 && row.package == *package && row.origin == *origin) {
             continue;
         }
+        records.extend(refused.clone().map(|body| NewRecord { at, body: RecordBody::PluginRefused(body) }));
         let replaces = row.map(|row| row.sha256).filter(|old| *old != receipt.sha256);
         let body = lifecycle(generation, replaces);
         records.push(NewRecord { at, body: RecordBody::PluginActivated(body) });
-        changes.push(GenerationChange::Activate(row_of(generation, origin.clone())));
+        changes.push(GenerationChange::Activate(row_of(generation, *package, origin.clone())));
     }
     let stays = |row: &GenerationRow| starting.iter().any(|one| *one.generation.name() == row.plugin);
     for row in active.iter().filter(|row| !stays(row)) {
@@ -152,11 +216,12 @@ pub(crate) fn lifecycle(generation: &Generation, replaces: Option<Digest>) -> Pl
 }
 
 /// The journal's row of a generation.
-pub(crate) fn row_of(generation: &Generation, origin: GenerationOrigin) -> GenerationRow {
+pub(crate) fn row_of(generation: &Generation, package: Digest, origin: GenerationOrigin) -> GenerationRow {
     let receipt = generation.receipt();
     GenerationRow {
         plugin: receipt.plugin.clone(),
         sha256: receipt.sha256,
+        package,
         version: receipt.version.clone(),
         activated_at: clock::now(),
         origin,

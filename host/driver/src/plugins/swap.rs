@@ -3,63 +3,70 @@
 
 use std::{path::Path, sync::Arc};
 
-use mainstay_journal::{GenerationChange, GenerationOrigin};
+use mainstay_journal::{GenerationChange, GenerationOrigin, GenerationRow};
+use mainstay_manifest::PluginEntry;
 use mainstay_protocol::{
-    Digest, PluginName,
+    PluginName,
     record::{
         NewRecord, RecordBody,
         v1::{PluginLifecycle, Reason},
     },
 };
 use mainstay_runtime::{Generation, PreparedChange};
+use tokio::sync::oneshot;
 
 use super::{
-    assemble,
-    package::{PackageFiles, read_package},
+    entry::entry_digest,
+    package::{PackageFiles, read_package_off_thread},
     startup,
 };
 use crate::{clock, errors::SwapError, host::Host, view::SwapView};
 
 impl Host {
     /// Replaces a plugin's code by another build, from the next step of each session on. What the manifest grants stays what
-    /// it is. The override lasts until the manifest's entry changes.
+    /// it is. The override lasts until the manifest's entry changes. A swap that has begun goes on when the caller leaves.
     ///
     /// # Errors
     /// The build can't be read, does not fit, or may not: the old one stays, and the refusal is recorded.
     pub async fn swap(&self, plugin: &PluginName, package: &Path) -> Result<SwapView, SwapError> {
+        let (answer, answered) = oneshot::channel();
+        let (host, plugin, package) = (self.clone(), plugin.clone(), package.to_owned());
+        self.spawn(async move {
+            // The caller may be gone: then nobody hears the answer.
+            let _unheard = answer.send(host.swap_in_turn(&plugin, &package).await);
+        });
+        answered.await.unwrap_or(Err(SwapError::Ended))
+    }
+
+    async fn swap_in_turn(&self, plugin: &PluginName, package: &Path) -> Result<SwapView, SwapError> {
         let _one_at_a_time = self.inner.swapping.lock().await;
-        let files = read_package(package)?;
-        let sha256 = Digest::of(&files.component);
-        let version = files.manifest.version().to_string();
-        match self.try_swap(plugin, package, files).await {
+        let package = read_package_off_thread(package).await?;
+        match self.try_swap(plugin, &package).await {
             Ok(view) => {
-                self.unpark_all();
+                self.unpark_all().await;
                 Ok(view)
             }
             Err(error) => {
-                self.record_refusal(plugin, sha256, version, &error).await;
+                self.record_refusal(plugin, &package, &error).await;
                 Err(error)
             }
         }
     }
 
-    async fn try_swap(&self, plugin: &PluginName, path: &Path, files: PackageFiles) -> Result<SwapView, SwapError> {
+    async fn try_swap(&self, plugin: &PluginName, package: &PackageFiles) -> Result<SwapView, SwapError> {
         let inner = &self.inner;
-        let manifest = &inner.options.manifest;
-        let entry = manifest.plugin(plugin.as_str()).filter(|entry| entry.enabled()).ok_or_else(|| {
-            let known = manifest.plugins().map(|entry| entry.name().to_string()).collect::<Vec<_>>().join(", ");
-            SwapError::UnknownPlugin { plugin: plugin.clone(), known }
-        })?;
-        let sha256 = Digest::of(&files.component);
-        inner.components.keep(&sha256, &files, path).map_err(SwapError::DataFolder)?;
+        let entry = self.enabled_entry(plugin)?;
         inner.shared.pass("swap.verified");
-        let generation = startup::load(&inner.options, &inner.runtime, entry, files, Some(sha256)).await?;
+        let sha256 = package.id.sha256;
+        let generation = startup::load(&inner.options, &inner.runtime, entry, package, Some(sha256)).await?;
         inner.shared.pass("swap.loaded");
         let change = inner.shared.registry.prepare([Arc::clone(&generation)], &[])?;
         self.keeps_routes(&generation)?;
         let replaced = change.retired().iter().map(|old| old.receipt().sha256).next();
-        let origin = GenerationOrigin::Override { entry: assemble::entry_digest(entry) };
-        self.record_swap(&generation, origin, replaced).await?;
+        inner.components.keep(package).await.map_err(SwapError::DataFolder)?;
+        let origin = GenerationOrigin::Override { entry: entry_digest(entry) };
+        let row = startup::row_of(&generation, package.id.package, origin);
+        self.record_swap(startup::lifecycle(&generation, replaced), row).await?;
         inner.shared.pass("swap.recorded");
         self.flip(change)?;
         inner.set_overridden(plugin);
@@ -74,6 +81,14 @@ impl Host {
         })
     }
 
+    fn enabled_entry(&self, plugin: &PluginName) -> Result<&PluginEntry, SwapError> {
+        let manifest = &self.inner.options.manifest;
+        manifest.plugin(plugin.as_str()).filter(|entry| entry.enabled()).ok_or_else(|| {
+            let known = manifest.plugins().map(|entry| entry.name().to_string()).collect::<Vec<_>>().join(", ");
+            SwapError::UnknownPlugin { plugin: plugin.clone(), known }
+        })
+    }
+
     /// A build that is no model adapter must not take the place of one that a route needs.
     fn keeps_routes(&self, generation: &Generation) -> Result<(), SwapError> {
         match self.inner.shared.routes.through(generation.name()) {
@@ -82,16 +97,10 @@ impl Host {
         }
     }
 
-    async fn record_swap(
-        &self,
-        generation: &Generation,
-        origin: GenerationOrigin,
-        replaced: Option<Digest>,
-    ) -> Result<(), SwapError> {
-        let body = RecordBody::PluginSwapped(startup::lifecycle(generation, replaced));
-        let records = vec![NewRecord { at: clock::now(), body }];
-        let change = GenerationChange::Activate(startup::row_of(generation, origin));
-        self.inner.shared.journal.append_host_records(records, vec![change]).await?;
+    async fn record_swap(&self, body: PluginLifecycle, row: GenerationRow) -> Result<(), SwapError> {
+        let records = vec![NewRecord { at: clock::now(), body: RecordBody::PluginSwapped(body) }];
+        let changes = vec![GenerationChange::Activate(row)];
+        self.inner.shared.journal.append_host_records(records, changes).await?;
         Ok(())
     }
 
@@ -115,7 +124,8 @@ impl Host {
         Ok(())
     }
 
-    async fn record_refusal(&self, plugin: &PluginName, sha256: Digest, version: String, error: &SwapError) {
+    async fn record_refusal(&self, plugin: &PluginName, package: &PackageFiles, error: &SwapError) {
+        let (sha256, version) = (package.id.sha256, package.manifest.version().to_string());
         let reason = Some(Reason::new("refused", error.to_string()));
         let body = PluginLifecycle { plugin: plugin.clone(), sha256, version, replaces: None, reason };
         let records = vec![NewRecord { at: clock::now(), body: RecordBody::PluginRefused(body) }];

@@ -1,14 +1,12 @@
 //! The main road of a session: what is owed -> decide -> commit -> effect -> plugin -> decide -> commit -> news.
 
-use std::{pin::pin, sync::Arc, time::Duration};
+use std::{collections::VecDeque, pin::pin, sync::Arc, time::Duration};
 
 use futures::{FutureExt as _, StreamExt as _};
 use mainstay_journal::{Commit, CommitError, Committed, NewSubmission, ReadError};
-use mainstay_protocol::{
-    Ordinal, RouteName, SessionId, news::News, op::Refusal, record::RecordBody, tool::Effect as EffectClass,
-};
+use mainstay_protocol::{Ordinal, RouteName, SessionId, news::News, op::Refusal, record::RecordBody};
 use mainstay_runtime::{Hook, Snapshot};
-use mainstay_session::{Command, Effect, FinishedCall, Phase, Refused, State, pending};
+use mainstay_session::{Command, Effect, Phase, Refused, State, Turn, pending};
 use tokio::{
     sync::{mpsc, oneshot},
     time::timeout,
@@ -18,6 +16,7 @@ use super::{
     Request, barrier,
     history::History,
     proposal::{Proposal, Staged},
+    results::{Ready, Results},
 };
 use crate::{
     clock,
@@ -38,6 +37,7 @@ pub(crate) struct Actor {
     pub(super) proposal: Proposal,
     history: History,
     pinned: Option<Arc<Snapshot>>,
+    results: Results,
     inbox: mpsc::Receiver<Request>,
     waiting: Vec<oneshot::Sender<()>>,
 }
@@ -54,6 +54,13 @@ pub(crate) enum Stop {
     /// The core refused what the driver computed.
     #[error("an internal error: {0}")]
     Bug(String),
+}
+
+impl Stop {
+    /// Whether nothing was written and the same may work later: an op that met it is refused, and the session goes on.
+    pub(super) fn left_all_as_it_was(&self) -> bool {
+        matches!(self, Self::Read(_) | Self::Commit(CommitError::DiskFull | CommitError::Busy))
+    }
 }
 
 /// Why an actor ended.
@@ -81,7 +88,17 @@ impl Actor {
     ) -> Self {
         let proposal = Proposal::on(base.get());
         let history = History::default();
-        Self { shared, session, base, proposal, history, pinned: None, inbox, waiting: Vec::new() }
+        Self {
+            shared,
+            session,
+            base,
+            proposal,
+            history,
+            pinned: None,
+            results: Results::default(),
+            inbox,
+            waiting: Vec::new(),
+        }
     }
 
     /// B0: takes the session up after a restart, and closes what can't go on. Gives the last record.
@@ -147,12 +164,11 @@ impl Actor {
 
     /// Starts an effect. Those that reach outside get the proof that what they follow from is committed.
     async fn start(&mut self, effect: &Effect) -> Result<Work, Stop> {
-        self.repin(effect);
+        self.repin(effect)?;
         let owed = self.base.project(pending).transpose();
         let work = match (effect.clone(), owed) {
             (Effect::OpenStep { turn, step }, _) => {
-                let receipts = self.snapshot().generations().iter().map(|active| active.receipt().clone()).collect();
-                let outcome = Outcome::Decided(vec![Command::OpenStep { turn, step, receipts }], Staged::new());
+                let outcome = Outcome::Decided(vec![Command::OpenStep { turn, step }], Staged::new());
                 futures::stream::iter([outcome]).boxed()
             }
             (Effect::StartTurn(queued), _) => effects::start_turn(self.context().await?, queued, clock::new_turn()),
@@ -173,9 +189,10 @@ impl Actor {
 
     /// A step pins the code that it begins with. Calls that were answered by a person are planned on the code that is active
     /// then.
-    fn repin(&mut self, effect: &Effect) {
+    /// What serves for the first time is recorded before it does.
+    fn repin(&mut self, effect: &Effect) -> Result<(), Stop> {
         let answered = || {
-            let calls = self.proposal.tip().turn().into_iter().flat_map(mainstay_session::Turn::calls);
+            let calls = self.proposal.tip().turn().into_iter().flat_map(Turn::calls);
             calls.into_iter().any(|call| call.answer.is_some())
         };
         let fresh = match effect {
@@ -183,9 +200,13 @@ impl Actor {
             Effect::DecideCalls { .. } => self.pinned.is_none() || answered(),
             Effect::CallModel { .. } | Effect::RunCalls { .. } | Effect::CheckStop { .. } => self.pinned.is_none(),
         };
-        if fresh {
-            self.pinned = Some(self.shared.registry.snapshot());
+        if !fresh {
+            return Ok(());
         }
+        let snapshot = self.shared.registry.snapshot();
+        let receipts = snapshot.generations().iter().map(|active| active.receipt().clone()).collect();
+        self.pinned = Some(snapshot);
+        self.apply(vec![Command::Serve { receipts }], Staged::new())
     }
 
     async fn context(&mut self) -> Result<Context, Stop> {
@@ -202,23 +223,52 @@ impl Actor {
 
     /// Runs an effect to its end, serving ops in between. An op that takes away what the effect is for drops it.
     async fn carry_out(&mut self, effect: &Effect, mut work: Work) -> Result<Flow, Stop> {
-        let mut results = Results::of(effect);
+        self.results = Results::of(effect);
+        let mut given = VecDeque::new();
         let mut patience = pin!(self.patience(effect).fuse());
         loop {
             tokio::select! {
                 biased;
                 request = self.inbox.recv() => {
                     let Some(request) = request else { return Ok(Flow::Closed) };
-                    self.serve(request).await?;
+                    let goes_on = self.serve_beside(request, &mut work, &mut given).await?;
                     if !self.still_owes(effect) {
+                        return Ok(Flow::Go);
+                    }
+                    while let Some(outcome) = given.pop_front() {
+                        self.take(outcome).await?;
+                    }
+                    if !goes_on {
                         return Ok(Flow::Go);
                     }
                 }
                 outcome = work.next() => match outcome {
-                    Some(outcome) => self.take(outcome, &mut results).await?,
+                    Some(outcome) => self.take(outcome).await?,
                     None => return Ok(Flow::Go),
                 },
                 () = &mut patience, if !self.proposal.is_empty() => self.commit_proposal().await?,
+            }
+        }
+    }
+
+    /// Serves a request while the effect goes on: ops can't starve a turn. What the effect gives meanwhile waits.
+    /// Tells whether the effect goes on after that.
+    async fn serve_beside(
+        &mut self,
+        request: Request,
+        work: &mut Work,
+        given: &mut VecDeque<Outcome>,
+    ) -> Result<bool, Stop> {
+        let mut serving = pin!(self.serve(request));
+        let mut goes_on = true;
+        loop {
+            tokio::select! {
+                biased;
+                outcome = work.next(), if goes_on => match outcome {
+                    Some(outcome) => given.push_back(outcome),
+                    None => goes_on = false,
+                },
+                served = &mut serving => return served.map(|()| goes_on),
             }
         }
     }
@@ -251,10 +301,10 @@ impl Actor {
     }
 
     /// Takes what an effect gave.
-    async fn take(&mut self, outcome: Outcome, results: &mut Results) -> Result<(), Stop> {
+    async fn take(&mut self, outcome: Outcome) -> Result<(), Stop> {
         match outcome {
             Outcome::Decided(commands, staged) => self.apply(commands, staged),
-            Outcome::Ended(finished, staged) => match results.add(finished, staged, self.proposal.tip()) {
+            Outcome::Ended(finished, staged) => match self.results.add(finished, staged, self.proposal.tip()) {
                 Ready::Wait => Ok(()),
                 Ready::Whole(command, staged) => self.apply(vec![command], staged),
                 Ready::Early(command, staged) => {
@@ -272,6 +322,17 @@ impl Actor {
         }
         self.proposal.stage(staged);
         Ok(())
+    }
+
+    /// What is decided and not committed, with the results of the calls that have returned while others of their run go on.
+    pub(super) fn with_finished_results(&self) -> Proposal {
+        let mut proposal = self.proposal.clone();
+        if let Some((command, staged)) = self.results.so_far(proposal.tip())
+            && proposal.apply(command, clock::now()).is_ok()
+        {
+            proposal.stage(staged);
+        }
+        proposal
     }
 
     async fn commit_proposal(&mut self) -> Result<(), Stop> {
@@ -310,6 +371,10 @@ impl Actor {
 
     /// Nothing is owed: says so to those who wait for it, then waits for a request.
     async fn wait(&mut self) -> Result<Flow, Stop> {
+        if self.is_parked_on_replaced_code() {
+            self.retry_on_new_code().await?;
+            return Ok(Flow::Go);
+        }
         if self.base.get().turn().is_none_or(|turn| !matches!(turn.phase, Phase::Calls(_))) {
             self.pinned = None;
         }
@@ -329,7 +394,14 @@ impl Actor {
     async fn serve(&mut self, request: Request) -> Result<(), Stop> {
         match request {
             Request::Op(request) => self.serve_op(request).await,
-            Request::Unpark => self.unpark().await,
+            Request::Configure { route, metadata, reply } => {
+                let _ = reply.send(self.serve_configure(route, metadata).await?);
+                Ok(())
+            }
+            Request::Unpark if self.base.get().is_parked() && self.proposal.is_empty() => {
+                self.retry_on_new_code().await
+            }
+            Request::Unpark => Ok(()),
             Request::Quiesced(reply) => {
                 self.waiting.push(reply);
                 Ok(())
@@ -337,63 +409,15 @@ impl Actor {
         }
     }
 
-    async fn unpark(&mut self) -> Result<(), Stop> {
-        if !self.base.get().is_parked() || !self.proposal.is_empty() {
-            return Ok(());
-        }
+    /// Whether what parked the session is no longer what would serve: it was swapped while its hook ran.
+    fn is_parked_on_replaced_code(&self) -> bool {
+        let replaced = |pinned: &Arc<Snapshot>| !Arc::ptr_eq(pinned, &self.shared.registry.snapshot());
+        self.base.get().is_parked() && self.pinned.as_ref().is_some_and(replaced)
+    }
+
+    async fn retry_on_new_code(&mut self) -> Result<(), Stop> {
+        self.pinned = None;
         self.apply(vec![Command::Retry { cause: "plugin-swapped".to_owned() }], Staged::new())?;
         self.commit_proposal().await
-    }
-}
-
-/// The results of a run so far. They commit together, in call order; only the result of a call that must not run twice
-/// commits at once while others still run, so that a crash can't lose it.
-struct Results {
-    running: usize,
-    finished: Vec<(FinishedCall, Staged)>,
-}
-
-enum Ready {
-    Wait,
-    Whole(Command, Staged),
-    Early(Command, Staged),
-}
-
-impl Results {
-    fn of(effect: &Effect) -> Self {
-        let running = match effect {
-            Effect::RunCalls { calls, .. } => calls.len(),
-            _ => 0,
-        };
-        Self { running, finished: Vec::new() }
-    }
-
-    fn add(&mut self, finished: FinishedCall, staged: Staged, state: &State) -> Ready {
-        let Some(turn) = state.turn() else { return Ready::Wait };
-        self.running = self.running.saturating_sub(1);
-        let call = turn.call(finished.index);
-        let at_most_once = call.is_some_and(|call| match &call.life {
-            mainstay_session::Life::Intended(on) => on.effect == EffectClass::AtMostOnce,
-            _ => false,
-        });
-        let results =
-            |results: Vec<FinishedCall>| Command::AcceptResults { turn: turn.id.clone(), step: turn.step, results };
-        if self.running > 0 && at_most_once {
-            return Ready::Early(results(vec![finished]), staged);
-        }
-        self.finished.push((finished, staged));
-        if self.running > 0 {
-            return Ready::Wait;
-        }
-        self.finished.sort_by_key(|(finished, _)| finished.index);
-        let mut whole = Vec::new();
-        let mut all = Staged::new();
-        for (finished, staged) in self.finished.drain(..) {
-            whole.push(finished);
-            for (plugin, writes) in staged {
-                all.entry(plugin).or_default().session.extend(writes.session);
-            }
-        }
-        Ready::Whole(results(whole), all)
     }
 }

@@ -53,7 +53,7 @@ impl History {
         let committed = self.items.iter().flatten().cloned();
         let mut items: Vec<_> = committed.chain(proposed.iter().cloned().map(Arc::new)).collect();
         sort_results(&mut items);
-        View { items: items.into() }
+        View { items: items.into(), private: Private::None }
     }
 }
 
@@ -75,10 +75,19 @@ fn is_result(item: &Item) -> bool {
     matches!(item.body, ItemBody::ToolResult(_))
 }
 
-/// The history as one call sees it.
+/// The history as one call sees it. The items are shared; what a call must not see is taken out when it reads.
 #[derive(Clone, Debug)]
 pub(crate) struct View {
     items: Arc<[Arc<Item>]>,
+    private: Private,
+}
+
+/// Which private parts a reader gets.
+#[derive(Clone, Debug)]
+enum Private {
+    None,
+    /// Those that this context group made.
+    Group(Arc<str>),
 }
 
 impl View {
@@ -89,13 +98,18 @@ impl View {
 
     /// What a model gets: no notices, and of the private parts only those of its own context group.
     pub(crate) fn for_model(&self, context_group: &str) -> Self {
-        let visible = self.items.iter().filter(|item| !matches!(item.body, ItemBody::Notice(_)));
-        Self { items: visible.map(|item| keep_private(item, Some(context_group))).collect() }
+        let is_notice = |item: &Arc<Item>| matches!(item.body, ItemBody::Notice(_));
+        let items = if self.items.iter().any(is_notice) {
+            self.items.iter().filter(|item| !is_notice(item)).cloned().collect()
+        } else {
+            Arc::clone(&self.items)
+        };
+        Self { items, private: Private::Group(context_group.into()) }
     }
 
     /// What a hook or a tool gets: no private parts.
     pub(crate) fn without_private_parts(&self) -> Self {
-        Self { items: self.items.iter().map(|item| keep_private(item, None)).collect() }
+        Self { items: Arc::clone(&self.items), private: Private::None }
     }
 
     /// Why a provider would refuse this history; none when each call has exactly one result, after it and before anything
@@ -121,12 +135,31 @@ impl View {
     }
 }
 
-fn keep_private(item: &Arc<Item>, context_group: Option<&str>) -> Arc<Item> {
-    match &item.private_part {
-        Some(PrivatePart { context_group: made_by, .. }) if Some(made_by.as_str()) != context_group => {
-            Arc::new(Item { private_part: None, ..Item::clone(item) })
+impl Private {
+    /// An item as a reader gets it. The body is copied only when something must be taken out.
+    fn show(&self, item: &Arc<Item>) -> Arc<Item> {
+        match &item.private_part {
+            Some(part) if !self.shows(part) => Arc::new(without_private_part(item)),
+            _ => Arc::clone(item),
         }
-        _ => Arc::clone(item),
+    }
+
+    fn shows(&self, part: &PrivatePart) -> bool {
+        matches!(self, Self::Group(group) if **group == *part.context_group)
+    }
+}
+
+fn without_private_part(item: &Item) -> Item {
+    let Item { id, turn, step, call, at, body, private_part: _, extras } = item;
+    Item {
+        id: *id,
+        turn: turn.clone(),
+        step: *step,
+        call: *call,
+        at: *at,
+        body: body.clone(),
+        private_part: None,
+        extras: extras.clone(),
     }
 }
 
@@ -140,8 +173,9 @@ impl Transcript for View {
         let mut left = bytes;
         let mut page = Vec::new();
         for item in self.items.iter().skip(start as usize).take(max as usize) {
-            page.push(Arc::clone(item));
-            let size = payload(item);
+            let item = self.private.show(item);
+            let size = payload(&item);
+            page.push(item);
             if size >= left {
                 break;
             }
@@ -162,4 +196,43 @@ fn payload(item: &Item) -> usize {
         ItemBody::Notice(notice) => notice.text.len(),
     };
     body + item.private_part.as_ref().map_or(0, |private| private.bytes.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use mainstay_protocol::{
+        Timestamp,
+        content::{Message, Notice, Part},
+    };
+
+    use super::*;
+
+    fn item(id: u64, body: ItemBody) -> Item {
+        let private_part = Some(PrivatePart { context_group: "one".to_owned(), bytes: vec![1] });
+        Item { id: ItemId(id), turn: None, step: None, call: None, at: Timestamp(0), body, private_part, extras: None }
+    }
+
+    async fn read(view: &View) -> Vec<(u64, bool)> {
+        let items = view.read(0, u32::MAX, usize::MAX).await.expect("it is in memory");
+        items.iter().map(|item| (item.id.0, item.private_part.is_some())).collect()
+    }
+
+    #[tokio::test]
+    async fn a_reader_gets_the_private_parts_of_its_own_group_and_a_model_no_notices() {
+        let message = ItemBody::Message(Message::user(vec![Part::Text("hi".to_owned())]));
+        let notice = ItemBody::Notice(Notice { code: "swap".to_owned(), text: String::new() });
+        let view = History::default().view(&[item(1, message.clone()), item(2, notice), item(3, message)]);
+        assert_eq!(read(&view.for_model("one")).await, [(1, true), (3, true)]);
+        assert_eq!(read(&view.for_model("two")).await, [(1, false), (3, false)]);
+        assert_eq!(read(&view.without_private_parts()).await, [(1, false), (2, false), (3, false)]);
+        assert_eq!(view.for_model("one").count().await.ok(), Some(2));
+    }
+
+    #[test]
+    fn another_reader_copies_no_item() {
+        let message = ItemBody::Message(Message::user(vec![Part::Text("hi".to_owned())]));
+        let view = History::default().view(&[item(1, message)]);
+        assert!(Arc::ptr_eq(&view.items, &view.without_private_parts().items));
+        assert!(Arc::ptr_eq(&view.items, &view.for_model("one").items));
+    }
 }

@@ -6,10 +6,11 @@ mod barrier;
 pub(crate) mod history;
 mod ops;
 pub(crate) mod proposal;
+mod results;
 pub(crate) mod table;
 
 use mainstay_protocol::{
-    SubmissionId,
+    Ordinal, RouteName, SubmissionId,
     op::{Accepted, Op, Refusal},
 };
 use tokio::sync::oneshot;
@@ -19,6 +20,15 @@ use tokio::sync::oneshot;
 pub(crate) enum Request {
     /// An op of a client.
     Op(OpRequest),
+    /// Gives the session another route, or other metadata.
+    Configure {
+        /// The route from here on.
+        route: Option<RouteName>,
+        /// Replaces the metadata.
+        metadata: Option<String>,
+        /// Where the last record's ordinal goes once it is durable.
+        reply: oneshot::Sender<Result<Ordinal, Refusal>>,
+    },
     /// Tries again if the session is parked: a plugin was swapped.
     Unpark,
     /// Answers once nothing is owed.

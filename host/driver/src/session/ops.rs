@@ -1,11 +1,12 @@
 //! B1: an op is recognised if it came before, decided on committed state, made durable, and only then acknowledged.
 
-use mainstay_journal::{Commit, CommitError, Committed, NewSubmission};
+use mainstay_journal::{Commit, CommitError, Committed, MAX_PAGE, NewSubmission, Range};
 use mainstay_protocol::{
-    SubmissionId,
+    ApprovalId, Ordinal, RouteName, SubmissionId,
     op::{Accepted, Op, Refusal},
+    record::RecordBody,
 };
-use mainstay_session::{Command, Refused, decide};
+use mainstay_session::{Command, Refused};
 
 use super::{
     OpRequest,
@@ -18,20 +19,22 @@ impl Actor {
     /// Serves an op. Only a failure of the journal stops the session.
     pub(super) async fn serve_op(&mut self, request: OpRequest) -> Result<(), Stop> {
         let OpRequest { submission, chosen, op, reply } = request;
-        let answer = match self.repeated(&submission, chosen, &op).await? {
-            Some(answer) => answer,
-            None => match self.accept(submission, op).await {
-                Ok(committed) => acknowledge(&committed),
-                Err(NotAccepted::Refused(refusal)) => Err(refusal),
-                Err(NotAccepted::Stop(stop)) => {
-                    let _ = reply.send(Err(Refusal::Stopped { reason: stop.to_string() }));
-                    return Err(stop);
-                }
-            },
+        let answer = match self.repeated(&submission, chosen, &op).await {
+            Ok(Some(answer)) => Ok(answer),
+            Ok(None) => self.accept(submission, op).await.map(|committed| acknowledge(&committed)),
+            Err(stop) => Err(NotAccepted::Stop(stop)),
         };
         // The client may have left; what was accepted is accepted all the same.
+        let (answer, stop) = match answer {
+            Ok(answer) => (answer, Ok(())),
+            Err(NotAccepted::Refused(refusal)) => (Err(refusal), Ok(())),
+            Err(NotAccepted::Stop(stop)) => {
+                let refusal = Refusal::Stopped { reason: stop.to_string() };
+                (Err(refusal), if stop.left_all_as_it_was() { Ok(()) } else { Err(stop) })
+            }
+        };
         let _ = reply.send(answer);
-        Ok(())
+        stop
     }
 
     /// The answer that the op got before, if it came before.
@@ -56,13 +59,14 @@ impl Actor {
 
     async fn accept(&mut self, submission: SubmissionId, op: Op) -> Result<Committed<Commit>, NotAccepted> {
         let digest = op.digest();
+        let mut proposal = self.ground_for(&op);
         let command = self.command(submission.clone(), op)?;
-        let now = clock::now();
-        let decision = decide(self.base.get(), command.clone(), now).map_err(refusal)?;
+        if let Err(refused) = proposal.apply(command, clock::now()) {
+            return Err(self.refusal(refused).await);
+        }
+        let decision = proposal.decision();
         let accepted = decision.queued.first().map(|queued| queued.accepted);
         let record = decision.records.len().saturating_sub(1);
-        let mut proposal = Proposal::on(self.base.get());
-        proposal.apply(command, now).map_err(refusal)?;
         let answered = NewSubmission { submission: submission.clone(), digest, accepted, record };
         match self.commit(proposal, Some(answered)).await {
             Ok(committed) => {
@@ -74,6 +78,55 @@ impl Actor {
             }
             Err(stop) => Err(NotAccepted::Stop(stop)),
         }
+    }
+
+    /// What an op is decided on: what is committed. An interrupt is decided on what is known, so that what the model has said and
+    /// what calls have returned is kept, and commits with it.
+    fn ground_for(&self, op: &Op) -> Proposal {
+        match op {
+            Op::Interrupt { turn } if self.proposal.tip().turn().is_some_and(|running| running.id == *turn) => {
+                self.with_finished_results()
+            }
+            _ => Proposal::on(self.base.get()),
+        }
+    }
+
+    async fn refusal(&self, refused: Refused) -> NotAccepted {
+        let refusal = match refused {
+            Refused::Op(Refusal::UnknownApproval { approval }) => match self.was_asked(&approval).await {
+                Ok(true) => Refusal::AlreadyResolved { approval },
+                Ok(false) => Refusal::UnknownApproval { approval },
+                Err(stop) => return NotAccepted::Stop(stop),
+            },
+            Refused::Op(refusal) => refusal,
+            Refused::Stale(why) => Refusal::Stopped { reason: why.to_owned() },
+        };
+        NotAccepted::Refused(refusal)
+    }
+
+    /// Whether a question was asked in the last records of the session.
+    async fn was_asked(&self, approval: &ApprovalId) -> Result<bool, Stop> {
+        let range = Range::backward(MAX_PAGE);
+        let page = self.shared.journal.records(&self.shared.tenant, &self.session, range).await?;
+        Ok(page.rows.iter().any(|record| match &*record.body {
+            RecordBody::ApprovalRequested(asked) => asked.approval == *approval,
+            _ => false,
+        }))
+    }
+
+    /// Serves a change of route or metadata.
+    pub(super) async fn serve_configure(
+        &mut self,
+        route: Option<RouteName>,
+        metadata: Option<String>,
+    ) -> Result<Result<Ordinal, Refusal>, Stop> {
+        let mut proposal = Proposal::on(self.base.get());
+        if let Err(refused) = proposal.apply(Command::Reconfigure { route, metadata }, clock::now()) {
+            return Ok(Err(Refusal::Stopped { reason: refused.to_string() }));
+        }
+        self.commit(proposal, None).await?;
+        self.proposal.rebase(self.base.get());
+        Ok(Ok(self.base.get().head()))
     }
 
     fn command(&self, submission: SubmissionId, op: Op) -> Result<Command, Refusal> {
@@ -100,13 +153,6 @@ impl From<Refusal> for NotAccepted {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
     }
-}
-
-fn refusal(refused: Refused) -> NotAccepted {
-    NotAccepted::Refused(match refused {
-        Refused::Op(refusal) => refusal,
-        Refused::Stale(why) => Refusal::Stopped { reason: why.to_owned() },
-    })
 }
 
 /// An acknowledgement takes a commit: nothing else can be told to a client as accepted.

@@ -12,7 +12,7 @@ use mainstay_session::{Command, Decision, Refused, State, decide};
 pub(crate) type Staged = BTreeMap<PluginName, StagedState>;
 
 /// Decided commands on top of committed state.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Proposal {
     commands: Vec<(Command, Timestamp)>,
     decision: Decision,
@@ -40,8 +40,9 @@ impl Proposal {
         &self.staged
     }
 
+    /// Whether there is nothing to make durable.
     pub(crate) fn is_empty(&self) -> bool {
-        self.commands.is_empty()
+        self.decision.records.is_empty()
     }
 
     /// Decides one more command. A refused one changes nothing.

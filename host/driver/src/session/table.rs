@@ -53,18 +53,18 @@ impl Table {
         if let Some(reason) = inner.stopped.get(session) {
             return Sent::No(Refusal::Stopped { reason: reason.clone() });
         }
-        if let Some(actor) = inner.actors.get(session) {
-            return match actor.try_send(request) {
-                Ok(()) => Sent::Yes,
-                Err(mpsc::error::TrySendError::Full(_)) => Sent::No(Refusal::Busy { waiting: INBOX as u64 }),
-                Err(mpsc::error::TrySendError::Closed(_)) => {
-                    Sent::No(Refusal::Stopped { reason: "the session is stopping".to_owned() })
-                }
-            };
-        }
+        let request = match inner.actors.get(session) {
+            None => request,
+            Some(actor) => match actor.try_send(request) {
+                Ok(()) => return Sent::Yes,
+                Err(mpsc::error::TrySendError::Full(_)) => return Sent::No(busy()),
+                // The actor is gone without having said so: a new one goes on from what is durable.
+                Err(mpsc::error::TrySendError::Closed(request)) => request,
+            },
+        };
         let (sender, inbox) = mpsc::channel(INBOX);
         if sender.try_send(request).is_err() {
-            return Sent::No(Refusal::Busy { waiting: INBOX as u64 });
+            return Sent::No(busy());
         }
         inner.actors.insert(session.clone(), sender);
         Sent::Start(inbox)
@@ -73,7 +73,8 @@ impl Table {
     /// Makes the inbox of an actor that starts without a request; none when there is one already.
     pub(crate) fn start(&self, session: &SessionId) -> Option<mpsc::Receiver<Request>> {
         let mut inner = self.lock();
-        if inner.closed || inner.actors.contains_key(session) {
+        let runs = inner.actors.get(session).is_some_and(|actor| !actor.is_closed());
+        if inner.closed || runs {
             return None;
         }
         let (sender, inbox) = mpsc::channel(INBOX);
@@ -100,16 +101,19 @@ impl Table {
         self.lock().actors.remove(session);
     }
 
-    /// Removes an actor that failed. The session refuses ops, with the reason, until the host is started again.
+    /// Removes an actor that failed. The session refuses ops, with the reason, until it is opened again.
     pub(crate) fn stop(&self, session: &SessionId, reason: String) {
         let mut inner = self.lock();
         inner.actors.remove(session);
+        inner.opened.remove(session);
         inner.stopped.insert(session.clone(), reason);
     }
 
     /// Notes that a session was taken up.
     pub(crate) fn open(&self, session: &SessionId) {
-        self.lock().opened.insert(session.clone());
+        let mut inner = self.lock();
+        inner.opened.insert(session.clone());
+        inner.stopped.remove(session);
     }
 
     /// Whether a session was taken up.
@@ -122,15 +126,14 @@ impl Table {
         self.lock().stopped.get(session).cloned()
     }
 
-    /// The sessions that have an actor.
-    pub(crate) fn running(&self) -> Vec<SessionId> {
-        self.lock().actors.keys().cloned().collect()
-    }
-
     /// Lets all actors end: their inboxes close.
     pub(crate) fn close(&self) {
         let mut inner = self.lock();
         inner.closed = true;
         inner.actors.clear();
     }
+}
+
+fn busy() -> Refusal {
+    Refusal::Busy { waiting: INBOX as u64 }
 }

@@ -13,7 +13,7 @@ pub(crate) fn global(connection: &Connection, key: &str) -> Result<Option<Vec<u8
 /// The active build of each plugin.
 pub(crate) fn generations(connection: &Connection) -> Result<Vec<GenerationRow>, ReadError> {
     let mut statement = connection.prepare_cached(
-        "SELECT plugin, sha256, version, activated_at, override_entry FROM generations
+        "SELECT plugin, sha256, package, version, activated_at, override_entry FROM generations
          WHERE retired_at IS NULL ORDER BY plugin",
     )?;
     Ok(statement.query_map([], read_generation)?.collect::<rusqlite::Result<_>>()?)
@@ -25,22 +25,23 @@ pub(crate) fn generation_history(
     plugin: &PluginName,
 ) -> Result<Vec<GenerationRow>, ReadError> {
     let mut statement = connection.prepare_cached(
-        "SELECT plugin, sha256, version, activated_at, override_entry FROM generations
+        "SELECT plugin, sha256, package, version, activated_at, override_entry FROM generations
          WHERE plugin = ?1 ORDER BY generation DESC",
     )?;
     Ok(statement.query_map([plugin.as_str()], read_generation)?.collect::<rusqlite::Result<_>>()?)
 }
 
 fn read_generation(row: &Row<'_>) -> rusqlite::Result<GenerationRow> {
-    let origin = match row.get_ref(4)? {
+    let origin = match row.get_ref(5)? {
         rusqlite::types::ValueRef::Null => GenerationOrigin::Manifest,
-        _ => GenerationOrigin::Override { entry: row.digest(4)? },
+        _ => GenerationOrigin::Override { entry: row.digest(5)? },
     };
     Ok(GenerationRow {
         plugin: row.id(0)?,
         sha256: row.digest(1)?,
-        version: row.get(2)?,
-        activated_at: row.time(3)?,
+        package: row.digest(2)?,
+        version: row.get(3)?,
+        activated_at: row.time(4)?,
         origin,
     })
 }

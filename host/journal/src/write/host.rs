@@ -83,12 +83,13 @@ fn activate(connection: &Connection, row: &GenerationRow) -> rusqlite::Result<()
     };
     connection
         .prepare_cached(
-            "INSERT INTO generations (plugin, generation, sha256, version, activated_at, override_entry)
-             SELECT ?1, ifnull(max(generation), 0) + 1, ?2, ?3, ?4, ?5 FROM generations WHERE plugin = ?1",
+            "INSERT INTO generations (plugin, generation, sha256, package, version, activated_at, override_entry)
+             SELECT ?1, ifnull(max(generation), 0) + 1, ?2, ?3, ?4, ?5, ?6 FROM generations WHERE plugin = ?1",
         )?
         .execute(params![
             row.plugin.as_str(),
             row.sha256.as_bytes(),
+            row.package.as_bytes(),
             row.version,
             int(row.activated_at.0),
             entry.map(Digest::as_bytes)

@@ -15,7 +15,7 @@ use wasmtime::{
 
 use super::{guest_error, not_served, order::Order, wit::model as wit};
 use crate::{
-    bindings::mainstay::plugin::{errors, model_data},
+    bindings::mainstay::plugin::{content, errors, model_data},
     call::{Open, Work},
     called::Called,
     check::{self, Check},
@@ -27,6 +27,9 @@ use crate::{
     outcome,
     store::CallState,
 };
+
+/// What each delta and each model of a list counts at least, in bytes: empty ones are not free.
+const LEAST_BYTES: usize = 16;
 
 /// A model that an adapter offers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -142,15 +145,15 @@ impl Completion {
     fn check(&mut self, raw: Vec<wit::Delta>) -> Result<Vec<Delta>, CallFailure> {
         let mut deltas = Vec::with_capacity(raw.len());
         for raw in raw {
+            self.count(&raw)?;
             let delta = check::or_bad_output(convert_delta(raw))?;
-            self.count(&delta)?;
             check::or_bad_output(self.order.take(&delta))?;
             deltas.push(delta);
         }
         Ok(deltas)
     }
 
-    fn count(&mut self, delta: &Delta) -> Result<(), CallFailure> {
+    fn count(&mut self, delta: &wit::Delta) -> Result<(), CallFailure> {
         let allowed = self.generation.limits().output.get();
         self.bytes += bytes(delta) as u64;
         if self.bytes <= allowed {
@@ -209,7 +212,8 @@ impl Work for ListModels<'_> {
 
     fn check(raw: Self::Raw, limits: &Limits) -> Result<Self::Output, CallFailure> {
         let models: Vec<_> = raw.map_err(guest_error)?.into_iter().map(convert_model).collect();
-        check::size(models.iter().map(|model| model.id.len()).sum(), limits)?;
+        let bytes = |model: &ModelInfo| (model.id.len() + length(model.extras.as_ref())).max(LEAST_BYTES);
+        check::size(models.iter().map(bytes).sum(), limits)?;
         for model in &models {
             check::or_bad_output(check::word("the id of a model", &model.id))?;
             check::or_bad_output(check::extras("a model", model.extras.as_ref()))?;
@@ -243,12 +247,64 @@ fn convert_delta(from: wit::Delta) -> Check<Delta> {
     })
 }
 
-fn bytes(delta: &Delta) -> usize {
-    match delta {
-        Delta::Text(text) | Delta::Reasoning(text) | Delta::ToolCallArguments(text) => text.len(),
-        Delta::Part(part) => part.bytes(),
-        Delta::ToolCallBegin { call_id, name } => call_id.len() + name.len(),
-        Delta::PrivatePart(bytes) => bytes.len(),
-        Delta::ItemEnd | Delta::Usage(_) | Delta::Finish(_) => 1,
+/// What a delta counts against `limits.output`.
+fn bytes(delta: &wit::Delta) -> usize {
+    let bytes = match delta {
+        wit::Delta::Text(text) | wit::Delta::Reasoning(text) | wit::Delta::ToolCallArguments(text) => text.len(),
+        wit::Delta::Part(part) => bytes_of_part(part),
+        wit::Delta::ToolCallBegin(wit::CallStart { call_id, name }) => call_id.len() + name.len(),
+        wit::Delta::PrivatePart(bytes) => bytes.len(),
+        wit::Delta::ItemEnd => 0,
+        wit::Delta::Usage(usage) => length(usage.extras.as_ref()),
+        wit::Delta::Finish(finish) => {
+            let optional = [&finish.model, &finish.response_id, &finish.extras];
+            finish.detail.len() + optional.into_iter().map(|text| length(text.as_ref())).sum::<usize>()
+        }
+    };
+    bytes.max(LEAST_BYTES)
+}
+
+fn bytes_of_part(part: &content::Part) -> usize {
+    match part {
+        content::Part::Text(text) | content::Part::Json(text) => text.len(),
+        content::Part::Media(media) => {
+            let source = match &media.source {
+                content::Source::Inline(bytes) => bytes.len(),
+                content::Source::Blob(reference) | content::Source::Uri(reference) => reference.len(),
+            };
+            source + media.media_type.len() + length(media.name.as_ref()) + length(media.extras.as_ref())
+        }
+        content::Part::Extension(extension) => extension.kind.len() + extension.data.len(),
+    }
+}
+
+fn length(text: Option<&String>) -> usize {
+    text.map_or(0, String::len)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_delta_counts_and_so_does_what_stands_beside_its_payload() {
+        let media = content::Media {
+            media_type: "image/png".into(),
+            source: content::Source::Inline(vec![0; 100]),
+            name: Some("n".repeat(50)),
+            extras: Some("e".repeat(1_000)),
+        };
+        let finish = model_data::Finish {
+            reason: model_data::FinishReason::Complete,
+            detail: String::new(),
+            model: Some("m".repeat(20)),
+            response_id: None,
+            extras: Some("e".repeat(200)),
+        };
+        assert_eq!(bytes(&wit::Delta::Text(String::new())), LEAST_BYTES);
+        assert_eq!(bytes(&wit::Delta::ItemEnd), LEAST_BYTES);
+        assert_eq!(bytes(&wit::Delta::Reasoning("x".repeat(17))), 17);
+        assert_eq!(bytes(&wit::Delta::Part(content::Part::Media(media))), 1_159);
+        assert_eq!(bytes(&wit::Delta::Finish(finish)), 220);
     }
 }

@@ -6,11 +6,15 @@ use mainstay_protocol::model::Delta;
 
 use crate::check::{self, Check, LONGEST_ARGUMENTS};
 
+/// The most items and parts that one completion may have together.
+const MOST_PIECES: usize = 1024;
+
 /// Follows a completion and says when it breaks the rules.
 #[derive(Debug, Default)]
 pub(crate) struct Order {
     open: Option<OpenItem>,
     call_ids: BTreeSet<String>,
+    pieces: usize,
     finished: bool,
 }
 
@@ -40,7 +44,7 @@ impl Order {
         }
         match delta {
             Delta::Text(_) => self.message(),
-            Delta::Part(part) => self.message().and_then(|()| check::part(part)),
+            Delta::Part(part) => self.message().and_then(|()| self.piece()).and_then(|()| check::part(part)),
             Delta::Reasoning(_) => self.reasoning(),
             Delta::ToolCallBegin { call_id, name } => self.begin_call(call_id, name),
             Delta::ToolCallArguments(fragment) => self.arguments(fragment),
@@ -54,6 +58,14 @@ impl Order {
                 self.close()
             }
         }
+    }
+
+    fn piece(&mut self) -> Check {
+        self.pieces += 1;
+        if self.pieces > MOST_PIECES {
+            return Err(format!("a completion has more than {MOST_PIECES} items and parts"));
+        }
+        Ok(())
     }
 
     fn message(&mut self) -> Check {
@@ -103,6 +115,7 @@ impl Order {
 
     fn open(&mut self, kind: Kind) -> Check {
         self.close()?;
+        self.piece()?;
         self.open = Some(OpenItem { kind, has_private_part: false });
         Ok(())
     }
@@ -120,7 +133,10 @@ impl Order {
 
 #[cfg(test)]
 mod tests {
-    use mainstay_protocol::model::{Finish, FinishReason, Usage};
+    use mainstay_protocol::{
+        content::Part,
+        model::{Finish, FinishReason, Usage},
+    };
 
     use super::*;
 
@@ -167,6 +183,17 @@ mod tests {
         ] {
             assert_eq!(check(&deltas), Ok(()), "{deltas:?}");
         }
+    }
+
+    #[test]
+    fn a_completion_has_so_many_items_and_parts_and_no_more() {
+        let many = |pair: [Delta; 2]| vec![pair; MOST_PIECES].concat();
+        let mut items = many([text(), Delta::ItemEnd]);
+        assert_eq!(check(&items), Ok(()));
+        items.push(text());
+        assert!(check(&items).is_err_and(|why| why.contains("more than 1024")));
+        assert!(check(&many([Delta::Text(String::new()), Delta::Reasoning(String::new())])).is_err());
+        assert!(check(&vec![Delta::Part(Part::Text(String::new())); MOST_PIECES]).is_err());
     }
 
     #[test]

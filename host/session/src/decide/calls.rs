@@ -194,9 +194,15 @@ fn is_undecided(call: &Call) -> bool {
 
 /// Joins what policy and gates say with what a person answered. A person's answer counts only for what they saw.
 fn fate(call: &Call, ruling: Ruling) -> Fate {
-    match answered(call.answer.as_ref(), ruling) {
-        Fate::Allow(tool) if call.attempts > 0 && tool.effect == Effect::AtMostOnce => Fate::Lose,
-        fate => fate,
+    let fate = answered(call.answer.as_ref(), ruling);
+    if call.attempts == 0 {
+        return fate;
+    }
+    // What a call that had started has done is unknown. Only one that may run twice can still tell.
+    match fate {
+        Fate::Allow(tool) | Fate::Ask { tool, .. } if tool.effect == Effect::AtMostOnce => Fate::Lose,
+        Fate::Deny(_) | Fate::Lose => Fate::Lose,
+        fate @ (Fate::Allow(_) | Fate::Ask { .. }) => fate,
     }
 }
 

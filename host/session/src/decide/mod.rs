@@ -68,6 +68,8 @@ pub fn decide(state: &State, command: Command, now: Timestamp) -> Result<Decisio
     match command {
         Command::Create { route, labels, metadata } => draft.create(route, labels, metadata),
         Command::Resume { route, metadata, retry_open_step } => draft.resume(route, metadata, retry_open_step)?,
+        Command::Reconfigure { route, metadata } => draft.reconfigure(route, metadata)?,
+        Command::Serve { receipts } => draft.serve(receipts),
         Command::Submit { submission, content, delivery } => draft.submit(submission, content, delivery)?,
         Command::SetModel { submission, route } => draft.set_model(submission, route),
         Command::Approve { submission, approval, answer, comment } => {
@@ -81,7 +83,7 @@ pub fn decide(state: &State, command: Command, now: Timestamp) -> Result<Decisio
             draft.push(RecordBody::SessionFault(fault));
         }
         Command::Fault { fault } => draft.push(RecordBody::SessionFault(fault)),
-        Command::OpenStep { turn, step, receipts } => draft.open_step(&turn, step, receipts)?,
+        Command::OpenStep { turn, step } => draft.open_step(&turn, step)?,
         Command::AcceptOutput { turn, step, output } => draft.accept_output(&turn, step, output)?,
         Command::FailStep { turn, step, attempts, reason } => draft.fail_step(&turn, step, attempts, reason)?,
         Command::DecideCalls { turn, step, calls, hooks } => draft.decide_calls(&turn, step, calls, hooks)?,

@@ -3,6 +3,7 @@
 use mainstay_protocol::{
     RouteName,
     op::{Labels, Refusal},
+    receipt::Receipt,
     record::{
         RecordBody,
         v1::{Opening, Reason, RunInterrupted, SessionConfigured, StepCompleted, StepOutcome},
@@ -10,7 +11,7 @@ use mainstay_protocol::{
     tool::Effect,
 };
 
-use super::{Abort, Draft, Refused};
+use super::{Abort, Draft, Refused, receipt_digest};
 use crate::state::{Life, Phase, Turn};
 
 /// Why a turn ends when the result of one of its calls is unknown.
@@ -46,6 +47,25 @@ impl Draft {
         }));
         self.recover(retry_open_step);
         Ok(())
+    }
+
+    /// Changes an open session; its turn goes on.
+    pub(super) fn reconfigure(&mut self, route: Option<RouteName>, metadata: Option<String>) -> Result<(), Refused> {
+        let Some(route) = route.or_else(|| self.state().route.clone()) else {
+            return Err(Refused::Stale("the session has no route"));
+        };
+        let (opening, labels) = (Opening::Resumed, Labels::default());
+        self.push(RecordBody::SessionConfigured(SessionConfigured { opening, route, labels, metadata }));
+        Ok(())
+    }
+
+    /// Records the builds that did not serve before.
+    pub(super) fn serve(&mut self, receipts: Vec<Receipt>) {
+        for receipt in receipts {
+            if self.state().serving.get(&receipt.plugin) != Some(&receipt_digest(&receipt)) {
+                self.push(RecordBody::ReceiptRecorded(receipt));
+            }
+        }
     }
 
     /// Closes what can't go on. All else is owed by the state and needs nothing here.

@@ -3,21 +3,20 @@
 use mainstay_protocol::{
     CallIndex, StepIndex, TurnId,
     content::{ItemBody, Role},
-    receipt::Receipt,
     record::{
         RecordBody,
         v1::{Attempt, HookNotes, PlannedCall, Reason, Span, StepCompleted, StepOpened, StepOutcome},
     },
 };
 
-use super::{Draft, MAX_STEPS_PER_TURN, Place, Refused, receipt_digest, turns::End};
+use super::{Draft, MAX_STEPS_PER_TURN, Place, Refused, turns::End};
 use crate::{
     command::{Output, OutputItem},
     state::Phase,
 };
 
 impl Draft {
-    pub(super) fn open_step(&mut self, turn: &TurnId, step: StepIndex, receipts: Vec<Receipt>) -> Result<(), Refused> {
+    pub(super) fn open_step(&mut self, turn: &TurnId, step: StepIndex) -> Result<(), Refused> {
         self.running_at(turn, step, |phase| matches!(phase, Phase::Ready))?;
         if step.0 >= MAX_STEPS_PER_TURN {
             let message = format!("the turn had {MAX_STEPS_PER_TURN} steps, which is the limit");
@@ -27,11 +26,6 @@ impl Draft {
         let Some(route) = self.state().route.clone() else {
             return Err(Refused::Stale("the session has no route"));
         };
-        for receipt in receipts {
-            if self.state().serving.get(&receipt.plugin) != Some(&receipt_digest(&receipt)) {
-                self.push(RecordBody::ReceiptRecorded(receipt));
-            }
-        }
         self.push(RecordBody::StepOpened(StepOpened { turn: turn.clone(), step, route }));
         Ok(())
     }
