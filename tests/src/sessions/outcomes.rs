@@ -118,3 +118,15 @@ async fn a_model_that_fails_ends_the_turn_with_its_own_reason() {
     assert_eq!(session.items().await.len(), 1, "nothing of a failed attempt stays");
     assert_eq!(turn_ended(&session.turn("fine").await).0, "turn_completed");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_adapter_that_does_not_end_runs_into_its_deadline_and_leaves_a_fault() {
+    let world = World::new("[[rule]]\ndelay_ms = 60000\noutput = [{ text = \"late\" }]")
+        .entry("[plugin.rehearsal.limits]\ncall = \"500 ms\"");
+    let host = world.host().await;
+    let session = Session::open(&host, "s").await;
+    let records = session.turn("go").await;
+    let tail = &crate::support::kinds(&records)[records.len() - 3..];
+    assert_eq!(tail, ["session_fault", "step_completed", "turn_failed"]);
+    assert_eq!(turn_ended(&records).1.reason.expect("a reason").code, "timeout");
+}

@@ -1,6 +1,8 @@
 //! The results of a run: they commit together, in call order, but for those that a crash must not lose.
 
-use mainstay_protocol::tool::Effect as EffectClass;
+use std::collections::BTreeMap;
+
+use mainstay_protocol::{CallIndex, PluginName, tool::Effect as EffectClass};
 use mainstay_session::{Command, Effect, FinishedCall, Life, State, Turn};
 
 use super::proposal::Staged;
@@ -11,6 +13,8 @@ use super::proposal::Staged;
 pub(super) struct Results {
     running: usize,
     finished: Vec<(FinishedCall, Staged)>,
+    /// What early results wrote to plugin state: the keys, by the call that wrote them last in call order.
+    written: BTreeMap<(PluginName, String), CallIndex>,
 }
 
 /// What follows from a result.
@@ -26,18 +30,20 @@ impl Results {
             Effect::RunCalls { calls, .. } => calls.len(),
             _ => 0,
         };
-        Self { running, finished: Vec::new() }
+        Self { running, ..Self::default() }
     }
 
     pub(super) fn add(&mut self, finished: FinishedCall, staged: Staged, state: &State) -> Ready {
         let Some(turn) = state.turn() else { return Ready::Wait };
         self.running = self.running.saturating_sub(1);
+        let staged = self.without_outdated(finished.index, staged);
         let call = turn.call(finished.index);
         let at_most_once = call.is_some_and(|call| match &call.life {
             Life::Intended(on) => on.effect == EffectClass::AtMostOnce,
             _ => false,
         });
         if self.running > 0 && at_most_once {
+            self.note_written(finished.index, &staged);
             return Ready::Early(accept(turn, vec![finished]), staged);
         }
         self.finished.push((finished, staged));
@@ -46,6 +52,22 @@ impl Results {
         }
         let (results, staged) = in_call_order(std::mem::take(&mut self.finished));
         Ready::Whole(accept(turn, results), staged)
+    }
+
+    /// Leaves out what a call later in order has written already: in call order the last write to a key wins.
+    fn without_outdated(&self, call: CallIndex, mut staged: Staged) -> Staged {
+        for (plugin, writes) in &mut staged {
+            let outdated =
+                |key: &String| self.written.get(&(plugin.clone(), key.clone())).is_some_and(|writer| *writer > call);
+            writes.session.retain(|key, _| !outdated(key));
+        }
+        staged
+    }
+
+    fn note_written(&mut self, call: CallIndex, staged: &Staged) {
+        for (plugin, writes) in staged {
+            self.written.extend(writes.session.keys().map(|key| ((plugin.clone(), key.clone()), call)));
+        }
     }
 
     /// The results that wait for the rest of their run; none when there are none.
@@ -77,7 +99,7 @@ fn in_call_order(mut finished: Vec<(FinishedCall, Staged)>) -> (Vec<FinishedCall
 #[cfg(test)]
 mod tests {
     use mainstay_protocol::{
-        CallIndex, Digest, PluginName, RouteName, StepIndex, SubmissionId, Timestamp, TurnId,
+        Digest, RouteName, StepIndex, SubmissionId, Timestamp, TurnId,
         content::{ItemBody, Message, Part, ToolCall},
         model::{Finish, FinishReason},
         op::{Delivery, Labels},
@@ -166,6 +188,23 @@ mod tests {
         let mut results = Results::of(&pending(&state).expect("the run"));
         let Ready::Early(command, _) = results.add(finished(1), Staged::new(), &state) else { panic!("it is early") };
         assert_eq!(indices(&command), [1]);
+    }
+
+    #[test]
+    fn in_call_order_the_last_write_wins_whichever_call_was_faster() {
+        let plugin = PluginName::new("p").expect("legal");
+        let writes = |value: &[u8]| {
+            let mut staged = Staged::new();
+            staged.entry(plugin.clone()).or_default().session.insert("key".to_owned(), Some(value.to_vec()));
+            staged
+        };
+        let state = running([EffectClass::Pure, EffectClass::AtMostOnce]);
+        let mut results = Results::of(&pending(&state).expect("the run"));
+        assert!(matches!(results.add(finished(1), writes(b"later call"), &state), Ready::Early(..)));
+        let Ready::Whole(_, staged) = results.add(finished(0), writes(b"slower call"), &state) else {
+            panic!("all are there")
+        };
+        assert!(staged[&plugin].session.is_empty());
     }
 
     #[test]
