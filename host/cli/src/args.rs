@@ -115,7 +115,7 @@ pub(crate) struct RunArgs {
     /// The session; created when it does not exist [default: a new one]
     #[arg(long, short, value_name = "ID", env = "MAINSTAY_SESSION")]
     pub(crate) session: Option<SessionId>,
-    /// The model route that a new session starts on [default: the manifest's]
+    /// The model route: a new session starts on it, an old one changes to it [default: the manifest's, or the saved one]
     #[arg(long, value_name = "NAME")]
     pub(crate) route: Option<RouteName>,
     /// What to do with calls that need a person's approval [default: ask on the terminal]
