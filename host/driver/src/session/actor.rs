@@ -188,8 +188,7 @@ impl Actor {
     }
 
     /// A step pins the code that it begins with. Calls that were answered by a person are planned on the code that is active
-    /// then.
-    /// What serves for the first time is recorded before it does.
+    /// then. What serves for the first time is recorded before it does.
     fn repin(&mut self, effect: &Effect) -> Result<(), Stop> {
         let answered = || {
             let calls = self.proposal.tip().turn().into_iter().flat_map(Turn::calls);
@@ -251,8 +250,8 @@ impl Actor {
         }
     }
 
-    /// Serves a request while the effect goes on: ops can't starve a turn. What the effect gives meanwhile waits.
-    /// Tells whether the effect goes on after that.
+    /// Serves a request while the effect goes on: ops can't starve a turn. What the effect gives meanwhile waits. Tells
+    /// whether the effect goes on after that.
     async fn serve_beside(
         &mut self,
         request: Request,
