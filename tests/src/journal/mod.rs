@@ -2,6 +2,7 @@
 
 mod committing;
 mod damage;
+mod golden;
 mod groups;
 mod host;
 mod opening;
