@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use mainstay_driver::{Host, HostOptions, OpenSession};
+use mainstay_driver::{DEFAULT_LINGER, Host, HostOptions, OpenSession};
 use mainstay_manifest::HostManifest;
 use mainstay_protocol::{
     SessionId,
@@ -66,6 +66,7 @@ impl World {
             manifest,
             manifest_dir: self.dir.path().to_owned(),
             bundled_plugins: None,
+            linger: DEFAULT_LINGER,
             failpoint: None,
         };
         Host::open(options).await.context("opening a host")

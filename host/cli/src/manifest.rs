@@ -59,6 +59,7 @@ impl Place {
             manifest: self.manifest.clone(),
             manifest_dir: self.manifest_dir.clone(),
             bundled_plugins: bundled_plugins(),
+            linger: mainstay_driver::DEFAULT_LINGER,
             failpoint: failpoint()?.map(Arc::new),
         })
     }

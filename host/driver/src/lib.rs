@@ -22,7 +22,7 @@ pub mod view;
 
 pub use errors::{HostError, OpenError, SwapError};
 pub use failpoint::Failpoint;
-pub use host::{Host, HostOptions, OpenSession, Opened};
+pub use host::{DEFAULT_LINGER, Host, HostOptions, OpenSession, Opened};
 pub use plugins::{
     assemble::AssembleError,
     check::{CheckReport, InspectError, PluginCheck, check, inspect_package},

@@ -15,6 +15,8 @@ pub(crate) struct Shared {
     pub(crate) routes: Routes,
     pub(crate) hub: Hub,
     pub(crate) failpoint: Option<Arc<Failpoint>>,
+    /// How long an actor without work stays.
+    pub(crate) linger: Duration,
     /// How long gates may hold up a model's output before it commits without them.
     pub(crate) gate_bound: Option<Duration>,
     /// Whether a step that was open when the host ended is opened again, instead of ending its turn.

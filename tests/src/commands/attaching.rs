@@ -7,10 +7,7 @@ use std::{
 };
 
 use super::{lines, mainstay, stderr, stdout};
-use crate::support::{
-    World, binary,
-    world::{bundled, plugin},
-};
+use crate::support::{World, binary, world::plugin};
 
 const SCRIPT: &str = r#"
 [[rule]]
@@ -28,20 +25,8 @@ output = [{ text = "done" }]
 
 #[test]
 fn two_commands_share_a_host_and_one_swaps_a_plugin_under_the_other() {
-    let world = World::new(SCRIPT).entry(&format!(
-        r#"
-        [plugin.files]
-        path = {:?}
-        grant.dirs = [{{ host = "workspace", guest = "/workspace", access = "read-write" }}]
-        [tool.read_file]
-        approval = "unneeded"
-        [tool.write_file]
-        approval = "ask"
-        "#,
-        plugin("files")
-    ));
+    let world = World::new(SCRIPT).files();
     std::fs::write(world.path().join("workspace/a.txt"), "hello\n").expect("a file");
-    assert!(bundled().is_dir());
     let mut first = binary::command(&world);
     let first = first.args(["run", "--session", "s", "--json", "go"]).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut first = first.spawn().expect("it runs");

@@ -21,10 +21,7 @@ output = [{ call = { name = "write_file", arguments = { path = "b.txt", content 
 /// Swaps the tools of a session that waits for a person, and dies at a point of it; gives the build that is active after the
 /// restart.
 async fn kill_at(point: &str) -> Digest {
-    let world = World::new(SCRIPT).entry(&format!(
-        "[plugin.files]\npath = {:?}\ngrant.dirs = [{{ host = \"workspace\", guest = \"/workspace\", access = \"read-write\" }}]",
-        plugin("files")
-    ));
+    let world = World::new(SCRIPT).files();
     let mut running = binary::command(&world);
     running.env("MAINSTAY_FAILPOINT", point).args(["run", "--session", "s", "--json", "go"]);
     let mut running = running.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it runs");

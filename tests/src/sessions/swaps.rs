@@ -30,27 +30,7 @@ output = [{ text = "done" }]
 "#;
 
 fn world() -> World {
-    // The rule for the first message fits every step of its turn: it stands last.
-    let rules: Vec<_> = READS.split("[[rule]]").skip(1).collect();
-    let script = format!(
-        "[[rule]]{}[[rule]]{}[[rule]]\nwhen = {{ step = 0 }}{}[[rule]]{}",
-        rules[1],
-        rules[2],
-        rules[0].replace("when = { message = \"go\" }", ""),
-        rules[3]
-    );
-    let world = World::new(&script).entry(&format!(
-        r#"
-        [plugin.files]
-        path = {:?}
-        grant.dirs = [{{ host = "workspace", guest = "/workspace", access = "read-write" }}]
-        [tool.read_file]
-        approval = "unneeded"
-        [tool.write_file]
-        approval = "ask"
-        "#,
-        plugin("files")
-    ));
+    let world = World::new(READS).files();
     std::fs::write(world.path().join("workspace/a.txt"), "hello\n").expect("a file");
     world
 }

@@ -13,6 +13,9 @@ use mainstay_protocol::{
 };
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
+/// So long takes nothing that works, on any machine.
+const HANGS: std::time::Duration = std::time::Duration::from_secs(120);
+
 /// A session and the host that runs it.
 #[derive(Clone)]
 pub(crate) struct Session {
@@ -104,8 +107,13 @@ impl Session {
         self.op(Op::Interrupt { turn }).await
     }
 
-    /// Waits for a piece of news.
-    pub(crate) async fn wait_for(news: &mut Receiver<News>, mut wanted: impl FnMut(&News) -> bool) {
+    /// Waits for a piece of news. What never comes fails the test instead of hanging it.
+    pub(crate) async fn wait_for(news: &mut Receiver<News>, wanted: impl FnMut(&News) -> bool) {
+        let comes = tokio::time::timeout(HANGS, Self::wait_for_ever(news, wanted)).await;
+        assert!(comes.is_ok(), "the news that the test waits for does not come");
+    }
+
+    async fn wait_for_ever(news: &mut Receiver<News>, mut wanted: impl FnMut(&News) -> bool) {
         loop {
             match news.recv().await {
                 Ok(news) if wanted(&news) => return,

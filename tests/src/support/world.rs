@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use mainstay_driver::{Host, HostOptions};
+use mainstay_driver::{DEFAULT_LINGER, Host, HostOptions};
 use mainstay_manifest::HostManifest;
 use tempfile::TempDir;
 
@@ -98,6 +98,22 @@ impl World {
         ))
     }
 
+    /// Adds the file tools of the product on the folder `workspace`; reading is allowed, writing asks.
+    pub(crate) fn files(self) -> Self {
+        self.entry(&format!(
+            r#"
+            [plugin.files]
+            path = {:?}
+            grant.dirs = [{{ host = "workspace", guest = "/workspace", access = "read-write" }}]
+            [tool.read_file]
+            approval = "unneeded"
+            [tool.write_file]
+            approval = "ask"
+            "#,
+            plugin("files")
+        ))
+    }
+
     /// Adds the middleware that does what `config` (TOML) says.
     pub(crate) fn hooks(self, config: &str) -> Self {
         self.hooks_with("on_failure = \"closed\"", config)
@@ -149,6 +165,7 @@ impl World {
             manifest,
             manifest_dir: self.path().to_owned(),
             bundled_plugins: Some(bundled()),
+            linger: DEFAULT_LINGER,
             failpoint: None,
         }
     }

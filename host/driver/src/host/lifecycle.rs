@@ -44,6 +44,7 @@ impl Host {
             routes,
             hub: Hub::default(),
             failpoint: options.failpoint.clone(),
+            linger: options.linger,
             gate_bound: options.manifest.host().gate_bound().map(Timespan::as_duration),
             retry_open_step: options.manifest.host().open_step() == OpenStepRecovery::Retry,
         };

@@ -8,6 +8,7 @@ use std::{
     collections::BTreeSet,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use mainstay_manifest::HostManifest;
@@ -29,9 +30,14 @@ pub struct HostOptions {
     /// The folder with the packages that come with the product; the adapter that plays a script is taken from it when the
     /// manifest configures no route.
     pub bundled_plugins: Option<PathBuf>,
+    /// How long a session without work keeps its task; [`DEFAULT_LINGER`] fits a conversation.
+    pub linger: Duration,
     /// Where to die, for tests of crash safety.
     pub failpoint: Option<Arc<Failpoint>>,
 }
+
+/// Long enough that a conversation does not start a task for each message.
+pub const DEFAULT_LINGER: Duration = Duration::from_secs(5);
 
 /// A running host. A handle: clones share everything.
 #[derive(Clone)]

@@ -1,6 +1,6 @@
 //! The main road of a session: what is owed -> decide -> commit -> effect -> plugin -> decide -> commit -> news.
 
-use std::{collections::VecDeque, pin::pin, sync::Arc, time::Duration};
+use std::{collections::VecDeque, pin::pin, sync::Arc};
 
 use futures::{FutureExt as _, StreamExt as _};
 use mainstay_journal::{Commit, CommitError, Committed, NewSubmission, ReadError};
@@ -25,9 +25,6 @@ use crate::{
     hub::public_item,
     shared::Shared,
 };
-
-/// How long an actor without work stays, so that a conversation does not start one for each message.
-const LINGER: Duration = Duration::from_secs(5);
 
 /// A running session.
 pub(crate) struct Actor {
@@ -380,7 +377,7 @@ impl Actor {
         for waiting in self.waiting.drain(..) {
             let _ = waiting.send(());
         }
-        match timeout(LINGER, self.inbox.recv()).await {
+        match timeout(self.shared.linger, self.inbox.recv()).await {
             Ok(Some(request)) => {
                 self.serve(request).await?;
                 Ok(Flow::Go)
