@@ -1,11 +1,14 @@
 //! Opening the database file: the same settings for every connection, in one place.
 
-use std::{path::Path, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use rusqlite::{Connection, OpenFlags, config::DbConfig};
 
 /// The database file in the data folder.
-pub(crate) const FILE: &str = "journal.sqlite";
+const FILE: &str = "journal.sqlite";
 
 /// How long a connection waits for a lock of another program.
 const BUSY: Duration = Duration::from_secs(5);
@@ -22,8 +25,22 @@ const PAGE_SIZE: u32 = 4096;
 /// The log shrinks to this after a checkpoint that emptied it.
 const WAL_LIMIT: i64 = 64 << 20;
 
+/// Where the database is, and through which of SQLite's file systems.
+#[derive(Clone, Debug)]
+pub(crate) struct StoreFile {
+    pub(crate) path: PathBuf,
+    pub(crate) vfs: Option<&'static str>,
+}
+
+impl StoreFile {
+    /// The journal of a data folder.
+    pub(crate) fn of(folder: &Path, vfs: Option<&'static str>) -> Self {
+        Self { path: folder.join(FILE), vfs }
+    }
+}
+
 /// The one connection that writes.
-pub(crate) fn open_writer(file: &Path) -> rusqlite::Result<Connection> {
+pub(crate) fn open_writer(file: &StoreFile) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = open(file, flags)?;
     connection.pragma_update(None, "page_size", PAGE_SIZE)?;
@@ -34,7 +51,7 @@ pub(crate) fn open_writer(file: &Path) -> rusqlite::Result<Connection> {
 }
 
 /// A connection that can't write, and never migrates.
-pub(crate) fn open_reader(file: &Path) -> rusqlite::Result<Connection> {
+pub(crate) fn open_reader(file: &StoreFile) -> rusqlite::Result<Connection> {
     let connection = open(file, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.pragma_update(None, "query_only", true)?;
     Ok(connection)
@@ -51,8 +68,11 @@ pub(crate) fn checkpoint(connection: &Connection, wait: bool) -> rusqlite::Resul
     done
 }
 
-fn open(file: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
-    let connection = Connection::open_with_flags(file, flags)?;
+fn open(file: &StoreFile, flags: OpenFlags) -> rusqlite::Result<Connection> {
+    let connection = match file.vfs {
+        Some(vfs) => Connection::open_with_flags_and_vfs(&file.path, flags, vfs)?,
+        None => Connection::open_with_flags(&file.path, flags)?,
+    };
     connection.busy_timeout(BUSY)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     // A statement's plan does not depend on the values bound to it. Otherwise SQLite prepares some anew for each execution.

@@ -182,3 +182,103 @@ CREATE TABLE globals (
 INSERT INTO meta VALUES ('store_epoch', randomblob(16)), ('minimum_compatible_version', 1);
 INSERT INTO lease VALUES (1, x'', 0);
 ";
+
+/// Format 2: the feed can be filtered, turns have a summary of their own, sessions can be forgotten, and large payloads lie once in a
+/// table of their own. A build of format 1 would leave columns of this one empty, so it must not write here.
+///
+/// Foreign keys are off while this runs: `heads` is made anew.
+pub(crate) const V2: &str = "
+-- The kind of an event, so that a filter finds it without its record.
+ALTER TABLE feed ADD COLUMN kind INTEGER;
+UPDATE feed SET kind = (SELECT kind FROM records r
+    WHERE r.tenant = feed.tenant AND r.session = feed.session AND r.ordinal = feed.ordinal);
+
+-- `heads` without the reference to `sessions`: the name of a forgotten session goes at once, its rows follow piece by piece.
+-- `operating` tells whether an owned operation runs. `accepted`, `aborted`, `items` and `context_epoch` only ever rise.
+CREATE TABLE heads_2 (
+    tenant        INTEGER NOT NULL,
+    session       INTEGER NOT NULL,
+    head          INTEGER NOT NULL,
+    chain         BLOB    NOT NULL,
+    active_at     INTEGER NOT NULL,
+    minute        INTEGER NOT NULL,
+    busy          INTEGER NOT NULL DEFAULT 0,
+    operating     INTEGER NOT NULL DEFAULT 0,
+    phase         TEXT,
+    route         TEXT,
+    turns         INTEGER NOT NULL DEFAULT 0,
+    aborted       INTEGER NOT NULL DEFAULT 0,
+    accepted      INTEGER NOT NULL DEFAULT 0,
+    item          INTEGER NOT NULL DEFAULT 0,
+    context_epoch INTEGER NOT NULL DEFAULT 0,
+    state         BLOB,
+    checksum      BLOB,
+    PRIMARY KEY (tenant, session)
+) STRICT;
+INSERT INTO heads_2 (tenant, session, head, chain, active_at, minute, busy, phase, route, turns, state, checksum)
+    SELECT tenant, session, head, chain, active_at, minute, busy, phase, route, turns, state, checksum FROM heads;
+DROP TABLE heads;
+ALTER TABLE heads_2 RENAME TO heads;
+-- Query: `sessions`, the list of a tenant, newest activity first; those of one minute are sorted when they are read.
+CREATE INDEX heads_by_activity ON heads (tenant, minute);
+-- Query: `sessions_with_work`, at start. A second index, and a small one: it holds only sessions that are not idle.
+CREATE INDEX heads_with_work ON heads (tenant, session) WHERE busy;
+-- Query: `sessions_with_operations`, at start. As small.
+CREATE INDEX heads_with_operations ON heads (tenant, session) WHERE operating;
+
+-- Turns: where each began and ended. All else that is told of a turn is in the two records.
+CREATE TABLE executions (
+    tenant  INTEGER NOT NULL,
+    session INTEGER NOT NULL,
+    number  INTEGER NOT NULL,
+    turn    ANY     NOT NULL,
+    started INTEGER NOT NULL,
+    ended   INTEGER,
+    PRIMARY KEY (tenant, session, number),
+    FOREIGN KEY (tenant, session) REFERENCES heads (tenant, session)
+) STRICT, WITHOUT ROWID;
+
+-- Sessions that were forgotten: nothing revives them. `session` is set until the last of their rows is gone.
+CREATE TABLE forgotten (
+    tenant  INTEGER NOT NULL REFERENCES tenants (tenant),
+    id      ANY     NOT NULL,
+    session INTEGER,
+    at      INTEGER NOT NULL,
+    PRIMARY KEY (tenant, id)
+) STRICT, WITHOUT ROWID;
+-- Query: what is still to be removed, at start and after each group. It holds only sessions of which rows are left.
+CREATE INDEX forgotten_with_rows ON forgotten (session) WHERE session IS NOT NULL;
+
+-- Large payloads, once a tenant. `uses` counts the sessions that refer to one; at none it is removed.
+CREATE TABLE blobs (
+    blob   INTEGER NOT NULL PRIMARY KEY,
+    tenant INTEGER NOT NULL REFERENCES tenants (tenant),
+    digest BLOB    NOT NULL,
+    size   INTEGER NOT NULL,
+    uses   INTEGER NOT NULL,
+    bytes  BLOB    NOT NULL
+) STRICT;
+-- Query: a payload by its digest, when one is stored or fetched.
+CREATE UNIQUE INDEX blobs_by_digest ON blobs (tenant, digest);
+
+-- Which sessions refer to which payloads, and how often: a payload is fetched through its session and never by digest alone.
+CREATE TABLE blob_uses (
+    tenant  INTEGER NOT NULL,
+    session INTEGER NOT NULL,
+    blob    INTEGER NOT NULL,
+    uses    INTEGER NOT NULL,
+    PRIMARY KEY (tenant, session, blob),
+    FOREIGN KEY (tenant, session) REFERENCES heads (tenant, session)
+) STRICT, WITHOUT ROWID;
+
+-- The payload of an item or of a queued message, where it is large: the body then lacks it. No foreign keys: to remove a payload
+-- SQLite would search all items; `verify` looks at these instead.
+ALTER TABLE items ADD COLUMN blob INTEGER;
+ALTER TABLE items ADD COLUMN private_blob INTEGER;
+ALTER TABLE queue ADD COLUMN blob INTEGER;
+
+-- Eight bytes over key and value, as for all else that has no digest; none for values that format 1 wrote.
+ALTER TABLE plugin_state ADD COLUMN checksum BLOB;
+
+UPDATE meta SET value = 2 WHERE key = 'minimum_compatible_version';
+";

@@ -20,7 +20,7 @@ use tokio::sync::oneshot;
 use crate::{
     Commit, CommitError, Committed, GenerationChange, GenerationRow, Journal, Metrics, OpenError, OpenedSession, Page,
     Range, ReadError, SessionRow, SessionsQuery, Transition, Verdict,
-    connection::{self, FILE},
+    connection::{self, StoreFile},
     lock::{FolderLock, private_file, sync_folder},
     migrations,
     read::{self, Pool},
@@ -45,20 +45,22 @@ pub struct Options {
     pub readers: NonZeroUsize,
     /// Called at named points.
     pub probe: Option<Probe>,
+    /// The SQLite file system to use instead of the platform's; it must have been registered. Tests inject faults with it.
+    pub vfs: Option<&'static str>,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let number = |number| NonZeroUsize::new(number).expect("not zero");
-        Self { queue: number(1_024), group: number(128), readers: number(4), probe: None }
+        Self { queue: number(1_024), group: number(128), readers: number(4), probe: None, vfs: None }
     }
 }
 
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { queue, group, readers, probe } = self;
+        let Self { queue, group, readers, probe, vfs } = self;
         let mut debug = f.debug_struct("Options");
-        debug.field("queue", queue).field("group", group).field("readers", readers);
+        debug.field("queue", queue).field("group", group).field("readers", readers).field("vfs", vfs);
         debug.field("probe", &probe.as_ref().map(|_| "..")).finish()
     }
 }
@@ -91,9 +93,9 @@ impl SqliteJournal {
     /// Another host has the folder, a newer build wrote the journal, or the file system refused.
     pub fn open(folder: &Path, options: Options) -> Result<Self, OpenError> {
         let lock = FolderLock::take(folder)?;
-        let file = folder.join(FILE);
+        let file = StoreFile::of(folder, options.vfs);
         // Made by us and not by SQLite, so that nobody else can read it; its companions inherit that.
-        private_file(&file).map_err(OpenError::io("create the journal"))?;
+        private_file(&file.path).map_err(OpenError::io("create the journal"))?;
         // Looked at before anything is written: what is not ours is left as it is.
         let reader = connection::open_reader(&file).map_err(OpenError::sqlite("open the journal"))?;
         migrations::check(&reader)?;

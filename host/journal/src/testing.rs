@@ -6,7 +6,8 @@ use std::path::Path;
 use rusqlite::Connection;
 
 use crate::{
-    Commit, CommitError, Committed, OpenError, SqliteJournal, Transition, connection,
+    Commit, CommitError, Committed, OpenError, SqliteJournal, Transition,
+    connection::{self, StoreFile},
     write::{CommitTransition, Prepared},
 };
 
@@ -45,5 +46,5 @@ pub async fn plant(journal: &SqliteJournal, transition: Transition) -> Result<Co
 }
 
 fn open(folder: &Path) -> Result<Connection, OpenError> {
-    connection::open_writer(&folder.join(connection::FILE)).map_err(OpenError::sqlite("open the journal for a test"))
+    connection::open_writer(&StoreFile::of(folder, None)).map_err(OpenError::sqlite("open the journal for a test"))
 }

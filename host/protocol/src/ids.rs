@@ -107,6 +107,10 @@ text_id!(
     ApprovalId, "approval id", 64, "a-z A-Z 0-9 - _ .", word
 );
 text_id!(
+    /// A durable question to a person: a form to fill.
+    ElicitationId, "elicitation id", 64, "a-z A-Z 0-9 - _ .", word
+);
+text_id!(
     /// The name under which the operator installed a plugin.
     PluginName, "plugin name", 64, "a-z 0-9 -", |c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'
 );
@@ -119,6 +123,7 @@ random_id!(SessionId);
 random_id!(TurnId);
 random_id!(SubmissionId);
 random_id!(ApprovalId);
+random_id!(ElicitationId);
 
 impl TenantId {
     /// The one tenant of a single-user host.

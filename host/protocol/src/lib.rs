@@ -4,9 +4,11 @@
 //! derive serde and live in versioned modules (`record::v1`); everything else is free to change.
 
 pub mod content;
+pub mod cursor;
 mod digest;
 mod encoding;
 pub mod failure;
+pub mod feed;
 mod ids;
 pub mod model;
 pub mod news;
@@ -18,7 +20,7 @@ pub mod tool;
 
 pub use digest::{Digest, InvalidDigest};
 pub use ids::{
-    AcceptedOrdinal, ApprovalId, CallIndex, CallKey, InvalidId, ItemId, Ordinal, PluginName, RouteName, Seq, Sequence,
+    AcceptedOrdinal, ApprovalId, CallIndex, CallKey, ElicitationId, InvalidId, ItemId, Ordinal, PluginName, RouteName, Seq, Sequence,
     SessionId, StepIndex, SubmissionId, TenantId, TurnId,
 };
 pub use time::Timestamp;

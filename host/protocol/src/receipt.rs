@@ -20,3 +20,18 @@ pub struct Receipt {
     /// The build of the host, such as `mainstay 0.1.0`.
     pub host: String,
 }
+
+impl Receipt {
+    /// The receipt's id: the digest of all that it says.
+    pub fn id(&self) -> Digest {
+        let fields: [&[u8]; 6] = [
+            self.plugin.as_str().as_bytes(),
+            self.version.as_bytes(),
+            self.sha256.as_bytes(),
+            self.interface.as_bytes(),
+            self.grant.as_bytes(),
+            self.host.as_bytes(),
+        ];
+        Digest::of_fields("mainstay/receipt/1", &fields)
+    }
+}

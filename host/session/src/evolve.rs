@@ -39,10 +39,20 @@ pub fn evolve(state: &mut State, record: &RecordBody) {
         RecordBody::SessionFault(body) => state.parked |= body.parks,
         RecordBody::SessionRetried(_) => state.parked = false,
         RecordBody::ReceiptRecorded(receipt) => {
-            let digest = crate::decide::receipt_digest(receipt);
-            state.serving.insert(receipt.plugin.clone(), digest);
+            state.serving.insert(receipt.plugin.clone(), receipt.id());
         }
-        RecordBody::PluginActivated(_)
+        RecordBody::ElicitationRequested(_)
+        | RecordBody::ElicitationResolved(_)
+        | RecordBody::ActivityChanged(_)
+        | RecordBody::OperationBegun(_)
+        | RecordBody::OperationCorrelated(_)
+        | RecordBody::CheckpointSaved(_)
+        | RecordBody::CommandEnded(_)
+        | RecordBody::NoticeAdded(_)
+        | RecordBody::UsageRecorded(_)
+        | RecordBody::ContextCompacted(_)
+        | RecordBody::LegacyNotice(_)
+        | RecordBody::PluginActivated(_)
         | RecordBody::PluginSwapped(_)
         | RecordBody::PluginRefused(_)
         | RecordBody::PluginDrained(_)

@@ -188,6 +188,16 @@ pub struct Summary {
     pub route: Option<RouteName>,
     /// Turns that ended, in any way.
     pub turns: u64,
+    /// Those of them that were aborted.
+    pub aborted: u64,
+    /// Messages that were accepted.
+    pub accepted: AcceptedOrdinal,
+    /// The last item.
+    pub last_item: ItemId,
+    /// How often the context group of the owner changed, or the window was compacted.
+    pub context_epoch: u32,
+    /// Whether an owned operation runs.
+    pub operating: bool,
 }
 
 impl State {
@@ -261,7 +271,16 @@ impl State {
             None if !self.queue.is_empty() => "queued",
             None => "idle",
         };
-        Summary { phase, route: self.route.clone(), turns: self.runs }
+        Summary {
+            phase,
+            route: self.route.clone(),
+            turns: self.runs,
+            aborted: self.aborted_runs,
+            accepted: self.accepted,
+            last_item: self.last_item,
+            context_epoch: self.context_epoch,
+            operating: false,
+        }
     }
 }
 

@@ -62,6 +62,7 @@ impl Script {
             route: route(),
             labels: Labels([("owner".to_owned(), "someone".to_owned())].into()),
             metadata: Some(r#"{"a":1}"#.to_owned()),
+            requires: None,
         })])
     }
 
@@ -129,6 +130,7 @@ impl Script {
             turn: self.turn(),
             submission: self.submission(),
             accepted: AcceptedOrdinal(self.accepted),
+            stop: None,
             reason: None,
             interrupted_by: None,
             steps: 1,

@@ -96,7 +96,68 @@ fn details(body: &RecordBody) -> String {
         | RecordBody::PluginSwapped(change)
         | RecordBody::PluginRefused(change)
         | RecordBody::PluginDrained(change) => lifecycle(change),
+        RecordBody::ElicitationRequested(_)
+        | RecordBody::ElicitationResolved(_)
+        | RecordBody::ActivityChanged(_)
+        | RecordBody::NoticeAdded(_) => people(body),
+        RecordBody::OperationBegun(_)
+        | RecordBody::OperationCorrelated(_)
+        | RecordBody::CheckpointSaved(_)
+        | RecordBody::CommandEnded(_) => operation(body),
+        RecordBody::UsageRecorded(recorded) => {
+            let usage = &recorded.usage;
+            format!("route {}: {} tokens in, {} out", recorded.route, usage.input_tokens, usage.output_tokens)
+        }
+        RecordBody::ContextCompacted(compacted) => {
+            format!("models see item {} and later{}", compacted.keep_from, hooks(&compacted.hooks))
+        }
+        RecordBody::LegacyNotice(notice) => {
+            format!("{}: {}", escape::line(&notice.original_kind), clip(&notice.message))
+        }
         RecordBody::Unknown(unknown) => clip(unknown.body.get()),
+    }
+}
+
+/// What people are asked and told.
+fn people(body: &RecordBody) -> String {
+    match body {
+        RecordBody::ElicitationRequested(asked) => {
+            format!("turn {}: form {}: {}", tail(asked.turn.as_str()), asked.elicitation, clip(&asked.request))
+        }
+        RecordBody::ElicitationResolved(resolved) => {
+            format!(
+                "turn {}: form {} {}",
+                tail(resolved.turn.as_str()),
+                resolved.elicitation,
+                word(&resolved.resolution)
+            )
+        }
+        RecordBody::ActivityChanged(changed) => {
+            let details = changed.details.iter().map(|details| format!(": {}", clip(details))).collect::<String>();
+            format!("{}{details}", word(&changed.activity))
+        }
+        RecordBody::NoticeAdded(notice) => format!("item {}: {}", notice.item, escape::line(&notice.code)),
+        _ => String::new(),
+    }
+}
+
+/// Commands and what they own.
+fn operation(body: &RecordBody) -> String {
+    match body {
+        RecordBody::OperationBegun(begun) => {
+            format!("{} {} for the {}", word(&begun.kind), begun.command, word(&begun.owner))
+        }
+        RecordBody::OperationCorrelated(one) => format!("{} goes with {}", one.related, one.command),
+        RecordBody::CheckpointSaved(saved) => {
+            let archive = &saved.archive;
+            format!("{}: archive {} of {} bytes", saved.command, escape::line(&archive.name), archive.bytes)
+        }
+        RecordBody::CommandEnded(ended) => {
+            let reason = ended.reason.iter().map(|reason| format!(", {}", word(reason))).collect::<String>();
+            let message = if ended.message.is_empty() { String::new() } else { format!(": {}", clip(&ended.message)) };
+            format!("{} {} {}{reason}{message}", word(&ended.kind), ended.command, word(&ended.outcome))
+        }
+        _ => String::new(),
     }
 }
 

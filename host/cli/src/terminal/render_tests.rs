@@ -104,6 +104,7 @@ fn ended(make: fn(TurnEnded) -> RecordBody, reason: Option<Reason>) -> Event {
         turn: turn(),
         submission: SubmissionId::new("mine").unwrap(),
         accepted: AcceptedOrdinal(1),
+        stop: None,
         reason,
         interrupted_by: None,
         steps: 2,

@@ -1,27 +1,27 @@
 //! A bounded pool of read-only connections. SQLite blocks, so each read runs on a blocking thread.
 
-use std::{
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
 use tokio::{sync::Semaphore, task};
 
-use crate::{ReadError, connection};
+use crate::{
+    ReadError,
+    connection::{self, StoreFile},
+};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Pool(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    file: PathBuf,
+    file: StoreFile,
     idle: Mutex<Vec<Connection>>,
     permits: Semaphore,
 }
 
 impl Pool {
-    pub(crate) fn new(file: PathBuf, size: usize) -> Self {
+    pub(crate) fn new(file: StoreFile, size: usize) -> Self {
         Self(Arc::new(Inner { file, idle: Mutex::default(), permits: Semaphore::new(size) }))
     }
 

@@ -3,9 +3,10 @@
 
 mod backlog;
 mod transaction;
+#[cfg(test)]
+mod scratch;
 
 use std::{
-    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicI32, Ordering::Relaxed},
@@ -22,7 +23,12 @@ use self::{
     transaction::{Entry, Stamp},
 };
 use crate::{
-    CommitError, OpenError, Options, Probe, connection, errors::code_of, lease, metrics::Counters, write::Job,
+    CommitError, OpenError, Options, Probe,
+    connection::{self, StoreFile},
+    errors::code_of,
+    lease,
+    metrics::Counters,
+    write::Job,
 };
 
 /// Pages that the log may grow by before it is moved into the database, after the writer has answered.
@@ -40,7 +46,7 @@ pub(crate) struct Writer {
 
 impl Writer {
     /// Takes the lease and starts the thread.
-    pub(crate) fn start(file: PathBuf, connection: Connection, options: Options) -> Result<Self, OpenError> {
+    pub(crate) fn start(file: StoreFile, connection: Connection, options: Options) -> Result<Self, OpenError> {
         let epoch = lease::take(&connection).map_err(OpenError::sqlite("take the journal's lease"))?;
         let counters = Arc::new(Counters::default());
         let (jobs, waiting) = mpsc::channel(options.queue.get());
@@ -103,6 +109,7 @@ impl Thread {
     fn run(mut self) {
         while self.fill() {
             let mut group = self.backlog.take_group(self.largest_group);
+            if std::env::var_os("SIZES").is_some() { eprint!("{} ", group.len()); }
             self.commit(&mut group);
             self.probe("journal.before-reply");
             for entry in group {
@@ -180,7 +187,7 @@ impl Thread {
 
 /// The connection, which is closed and opened again when it can't be trusted.
 struct Store {
-    file: PathBuf,
+    file: StoreFile,
     epoch: i64,
     connection: Option<Connection>,
     /// Pages in the write-ahead log after the last commit.

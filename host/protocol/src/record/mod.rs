@@ -1,6 +1,7 @@
 //! Records: the immutable facts of a session. A record is stored as its kind and a JSON body; a kind that this build does
 //! not know is served as it is and locks nobody out.
 
+mod legacy;
 pub mod v1;
 
 pub use v1::RecordBody;

@@ -181,19 +181,6 @@ impl Place {
     }
 }
 
-/// What tells two receipts apart.
-pub(crate) fn receipt_digest(receipt: &Receipt) -> Digest {
-    let fields: [&[u8]; 6] = [
-        receipt.plugin.as_str().as_bytes(),
-        receipt.version.as_bytes(),
-        receipt.sha256.as_bytes(),
-        receipt.interface.as_bytes(),
-        receipt.grant.as_bytes(),
-        receipt.host.as_bytes(),
-    ];
-    Digest::of_fields("mainstay/receipt/1", &fields)
-}
-
 /// Whether the provider wants to be called again to go on.
 pub(crate) fn is_paused(step: &StepCompleted) -> bool {
     step.finish.as_ref().is_some_and(|finish| finish.reason == FinishReason::Paused)

@@ -11,7 +11,7 @@ use mainstay_protocol::{
     tool::Effect,
 };
 
-use super::{Abort, Draft, Refused, receipt_digest};
+use super::{Abort, Draft, Refused};
 use crate::state::{Life, Phase, Turn};
 
 /// Why a turn ends when the result of one of its calls is unknown.
@@ -24,6 +24,7 @@ impl Draft {
             route,
             labels,
             metadata,
+            requires: None,
         }));
     }
 
@@ -44,6 +45,7 @@ impl Draft {
             route,
             labels: Labels::default(),
             metadata,
+            requires: None,
         }));
         self.recover(retry_open_step);
         Ok(())
@@ -55,14 +57,14 @@ impl Draft {
             return Err(Refused::Stale("the session has no route"));
         };
         let (opening, labels) = (Opening::Resumed, Labels::default());
-        self.push(RecordBody::SessionConfigured(SessionConfigured { opening, route, labels, metadata }));
+        self.push(RecordBody::SessionConfigured(SessionConfigured { opening, route, labels, metadata, requires: None }));
         Ok(())
     }
 
     /// Records the builds that did not serve before.
     pub(super) fn serve(&mut self, receipts: Vec<Receipt>) {
         for receipt in receipts {
-            if self.state().serving.get(&receipt.plugin) != Some(&receipt_digest(&receipt)) {
+            if self.state().serving.get(&receipt.plugin) != Some(&receipt.id()) {
                 self.push(RecordBody::ReceiptRecorded(receipt));
             }
         }

@@ -132,6 +132,7 @@ impl Draft {
             turn: turn.id,
             submission: turn.submission,
             accepted: turn.accepted,
+            stop: None,
             reason: reason.or_else(|| turn.cut_short.map(|code| Reason::new(&code, ""))),
             interrupted_by,
             steps: turn.steps,

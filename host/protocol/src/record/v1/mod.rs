@@ -1,31 +1,61 @@
 //! Version 1 of the record bodies. These shapes are on disk for ever: fields may be added with a default, and nothing is
-//! renamed or removed. Records name items by id and don't repeat their text. It is one long file because it is one list.
+//! renamed or removed. Records name items by id and don't repeat their text. The list of kinds is here; the bodies of the
+//! road of a turn are below it, and others have files of their own.
 
+mod activity;
+mod ending;
+mod operations;
+mod questions;
+
+use std::collections::BTreeMap;
+
+pub use activity::{Activity, ActivityChanged, ContextCompacted, LegacyNotice, NoticeAdded, UsageRecorded};
+pub use ending::{StopReason, TurnOutcome};
+pub use operations::{
+    Archive, CheckpointSaved, CommandEnded, CommandKind, CommandOutcome, CommandReason, OperationBegun,
+    OperationCorrelated, OperationOwner,
+};
+pub use questions::{ElicitationRequested, ElicitationResolution, ElicitationResolved};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::{
     AcceptedOrdinal, ApprovalId, CallIndex, Digest, ItemId, PluginName, RouteName, StepIndex, SubmissionId, TurnId,
     failure::{CallFailure, PluginError},
+    feed::FeedKind,
     model::{Finish, Usage},
     op::{Delivery, Labels},
     receipt::Receipt,
     tool::{Effect, Execution},
 };
 
+/// What there is to know of a kind without a record of it.
+#[derive(Clone, Copy, Debug)]
+pub struct KindInfo {
+    /// The kind, as stored.
+    pub name: &'static str,
+    /// What it means: the words of its documentation, line by line.
+    pub meaning: &'static [&'static str],
+    /// The version of the product that wrote it first.
+    pub since: &'static str,
+    /// As what the feed tells it; none when it is no feed event.
+    pub feed: Option<FeedKind>,
+}
+
 macro_rules! records {
-    ($($(#[$doc:meta])* $variant:ident($body:ty) = $kind:literal, $feed:expr;)*) => {
+    ($($(#[doc = $doc:literal])* $variant:ident($body:ty) = $kind:literal, $since:literal, $feed:expr;)*) => {
         /// What happened.
         #[derive(Clone, Debug, PartialEq)]
         pub enum RecordBody {
-            $($(#[$doc])* $variant($body),)*
+            $($(#[doc = $doc])* $variant($body),)*
             /// A record of a kind, or of a shape, that this build does not know.
             Unknown(UnknownRecord),
         }
 
         impl RecordBody {
-            /// Each kind that this build writes, with whether it is a feed event.
-            pub const KINDS: &[(&'static str, bool)] = &[$(($kind, $feed)),*];
+            /// Each kind that this build knows.
+            pub const KINDS: &[KindInfo] =
+                &[$(KindInfo { name: $kind, meaning: &[$($doc),*], since: $since, feed: $feed }),*];
 
             /// The kind, as stored.
             pub fn kind(&self) -> &str {
@@ -49,7 +79,7 @@ macro_rules! records {
             pub fn decode(kind: &str, body: &[u8]) -> Option<Self> {
                 let known = match kind {
                     $($kind => serde_json::from_slice(body).ok().map(Self::$variant),)*
-                    _ => None,
+                    _ => super::legacy::upcast(kind, body),
                 };
                 known.or_else(|| {
                     let body = serde_json::from_slice(body).ok()?;
@@ -62,59 +92,86 @@ macro_rules! records {
 
 records! {
     /// The session was opened: created, or resumed by a fresh host.
-    SessionConfigured(SessionConfigured) = "session_configured", false;
+    SessionConfigured(SessionConfigured) = "session_configured", "0.1.0", None;
     /// A message was accepted into the queue.
-    MessageAccepted(MessageAccepted) = "message_accepted", false;
+    MessageAccepted(MessageAccepted) = "message_accepted", "0.1.0", None;
     /// The selected route changed.
-    ModelChanged(ModelChanged) = "model_changed", false;
+    ModelChanged(ModelChanged) = "model_changed", "0.1.0", None;
     /// A message left the queue and its turn began.
-    TurnStarted(TurnStarted) = "turn_started", true;
+    TurnStarted(TurnStarted) = "turn_started", "0.1.0", Some(FeedKind::TurnStarted);
     /// A model call is about to be made.
-    StepOpened(StepOpened) = "step_opened", false;
+    StepOpened(StepOpened) = "step_opened", "0.1.0", None;
     /// A model call ended and its output, if any, was accepted.
-    StepCompleted(StepCompleted) = "step_completed", false;
+    StepCompleted(StepCompleted) = "step_completed", "0.1.0", None;
     /// Gates and policy decided over planned calls.
-    CallsDecided(CallsDecided) = "calls_decided", false;
+    CallsDecided(CallsDecided) = "calls_decided", "0.1.0", None;
     /// A person is asked whether a call may run.
-    ApprovalRequested(ApprovalRequested) = "approval_requested", true;
+    ApprovalRequested(ApprovalRequested) = "approval_requested", "0.1.0", Some(FeedKind::InputRequired);
     /// An approval was answered or taken away.
-    ApprovalResolved(ApprovalResolved) = "approval_resolved", true;
+    ApprovalResolved(ApprovalResolved) = "approval_resolved", "0.1.0", Some(FeedKind::InputResolved);
     /// Calls are about to run: the intent that recovery goes by.
-    RunStarted(RunStarted) = "run_started", false;
+    RunStarted(RunStarted) = "run_started", "0.1.0", None;
     /// A call got its one result.
-    CallEnded(CallEnded) = "call_ended", false;
+    CallEnded(CallEnded) = "call_ended", "0.1.0", None;
     /// Calls had started when the host ended; they are planned again.
-    RunInterrupted(RunInterrupted) = "run_interrupted", false;
+    RunInterrupted(RunInterrupted) = "run_interrupted", "0.1.0", None;
     /// A stop hook asked for one more step.
-    TurnContinued(TurnContinued) = "turn_continued", false;
+    TurnContinued(TurnContinued) = "turn_continued", "0.1.0", None;
     /// The turn ended as the model meant it.
-    TurnCompleted(TurnEnded) = "turn_completed", true;
+    TurnCompleted(TurnEnded) = "turn_completed", "0.1.0", Some(FeedKind::TurnEnded);
     /// The turn was called off, by a person or by a restart.
-    TurnAborted(TurnEnded) = "turn_aborted", true;
+    TurnAborted(TurnEnded) = "turn_aborted", "0.1.0", Some(FeedKind::TurnEnded);
     /// The turn could not go on.
-    TurnFailed(TurnEnded) = "turn_failed", true;
+    TurnFailed(TurnEnded) = "turn_failed", "0.1.0", Some(FeedKind::TurnEnded);
     /// A hook rejected the message.
-    TurnRejected(TurnEnded) = "turn_rejected", true;
+    TurnRejected(TurnEnded) = "turn_rejected", "0.1.0", Some(FeedKind::TurnEnded);
     /// Something failed that people should know of.
-    SessionFault(SessionFault) = "session_fault", true;
+    SessionFault(SessionFault) = "session_fault", "0.1.0", Some(FeedKind::SessionFault);
     /// A parked session tries again.
-    SessionRetried(SessionRetried) = "session_retried", false;
+    SessionRetried(SessionRetried) = "session_retried", "0.1.0", None;
     /// Other code serves the session from here on.
-    ReceiptRecorded(Receipt) = "receipt_recorded", true;
+    ReceiptRecorded(Receipt) = "receipt_recorded", "0.1.0", Some(FeedKind::RuntimeReceipt);
     /// A build of a plugin became active (the host's own session).
-    PluginActivated(PluginLifecycle) = "plugin_activated", true;
+    PluginActivated(PluginLifecycle) = "plugin_activated", "0.1.0", Some(FeedKind::PluginLifecycle);
     /// A build took another's place (the host's own session).
-    PluginSwapped(PluginLifecycle) = "plugin_swapped", true;
+    PluginSwapped(PluginLifecycle) = "plugin_swapped", "0.1.0", Some(FeedKind::PluginLifecycle);
     /// A build was refused; what was active stays (the host's own session).
-    PluginRefused(PluginLifecycle) = "plugin_refused", true;
+    PluginRefused(PluginLifecycle) = "plugin_refused", "0.1.0", Some(FeedKind::PluginLifecycle);
     /// The last call of a replaced build ended (the host's own session).
-    PluginDrained(PluginLifecycle) = "plugin_drained", true;
+    PluginDrained(PluginLifecycle) = "plugin_drained", "0.1.0", Some(FeedKind::PluginLifecycle);
+    /// A person is asked to fill a form.
+    ElicitationRequested(ElicitationRequested) = "elicitation_requested", "0.2.0", Some(FeedKind::InputRequired);
+    /// A form was filled, refused or taken away.
+    ElicitationResolved(ElicitationResolved) = "elicitation_resolved", "0.2.0", Some(FeedKind::InputResolved);
+    /// What the session is about has changed.
+    ActivityChanged(ActivityChanged) = "activity_changed", "0.2.0", Some(FeedKind::Activity);
+    /// An owned operation began.
+    OperationBegun(OperationBegun) = "operation_begun", "0.2.0", None;
+    /// Another command belongs to the owned operation.
+    OperationCorrelated(OperationCorrelated) = "operation_correlated", "0.2.0", None;
+    /// A checkpoint's archive takes the place of the one before it.
+    CheckpointSaved(CheckpointSaved) = "checkpoint_saved", "0.2.0", None;
+    /// A command ended, in one of four ways.
+    CommandEnded(CommandEnded) = "command_ended", "0.2.0", Some(FeedKind::CommandEnded);
+    /// A line for people entered the transcript.
+    NoticeAdded(NoticeAdded) = "notice_added", "0.2.0", None;
+    /// A model was asked outside of a step.
+    UsageRecorded(UsageRecorded) = "usage_recorded", "0.2.0", None;
+    /// Models see the transcript through a new window from here on.
+    ContextCompacted(ContextCompacted) = "context_compacted", "0.2.0", None;
+    /// An old record that nothing newer says the same as. It is read, and never written.
+    LegacyNotice(LegacyNotice) = "legacy_notice", "0.2.0", Some(FeedKind::LegacyNotice);
 }
 
 impl RecordBody {
     /// Whether the record is a feed event.
     pub fn is_feed(&self) -> bool {
-        Self::KINDS.iter().any(|(kind, feed)| *feed && *kind == self.kind())
+        self.feed_kind().is_some()
+    }
+
+    /// As what the feed tells the record; none when it is no feed event, or of a kind that this build does not know.
+    pub fn feed_kind(&self) -> Option<FeedKind> {
+        Self::KINDS.iter().find(|known| known.name == self.kind()).and_then(|known| known.feed)
     }
 
     /// The turn that the record belongs to.
@@ -129,11 +186,44 @@ impl RecordBody {
             | Self::RunStarted(RunStarted { turn, .. })
             | Self::CallEnded(CallEnded { turn, .. })
             | Self::RunInterrupted(RunInterrupted { turn, .. })
+            | Self::ElicitationRequested(ElicitationRequested { turn, .. })
+            | Self::ElicitationResolved(ElicitationResolved { turn, .. })
             | Self::TurnContinued(TurnContinued { turn, .. }) => Some(turn),
             Self::TurnCompleted(end) | Self::TurnAborted(end) | Self::TurnFailed(end) | Self::TurnRejected(end) => {
                 Some(&end.turn)
             }
             Self::SessionFault(fault) => fault.turn.as_ref(),
+            Self::UsageRecorded(recorded) => recorded.turn.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// The plugin that the record is about, or that had a part in it.
+    pub fn plugin(&self) -> Option<&PluginName> {
+        match self {
+            Self::ReceiptRecorded(receipt) => Some(&receipt.plugin),
+            Self::PluginActivated(change)
+            | Self::PluginSwapped(change)
+            | Self::PluginRefused(change)
+            | Self::PluginDrained(change) => Some(&change.plugin),
+            Self::SessionFault(SessionFault { build: Some(build), .. })
+            | Self::ElicitationRequested(ElicitationRequested { build: Some(build), .. })
+            | Self::UsageRecorded(UsageRecorded { build: Some(build), .. })
+            | Self::CallEnded(CallEnded { build: Some(build), .. }) => Some(&build.plugin),
+            _ => None,
+        }
+    }
+
+    /// How the turn ended, when the record is the terminal one of a turn.
+    pub fn turn_outcome(&self) -> Option<TurnOutcome> {
+        match self {
+            Self::TurnCompleted(_) => Some(TurnOutcome::Completed),
+            Self::TurnFailed(_) => Some(TurnOutcome::Failed),
+            Self::TurnRejected(_) => Some(TurnOutcome::Rejected),
+            Self::TurnAborted(end) if end.stop_reason() == Some(StopReason::CancelledByPerson) => {
+                Some(TurnOutcome::Cancelled)
+            }
+            Self::TurnAborted(_) => Some(TurnOutcome::Interrupted),
             _ => None,
         }
     }
@@ -269,6 +359,10 @@ pub struct SessionConfigured {
     /// A JSON object, when it was given or replaced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<String>,
+    /// The builds, by the SHA-256 of their components, without which the session does not run; when given, in place of those
+    /// before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requires: Option<BTreeMap<PluginName, Digest>>,
 }
 
 /// Body of `message_accepted`. The content waits in the queue.
@@ -610,7 +704,10 @@ pub struct TurnEnded {
     pub submission: SubmissionId,
     /// The message's number.
     pub accepted: AcceptedOrdinal,
-    /// Why, for everything but plain completion.
+    /// Why, for everything but plain completion; builds before 0.2.0 gave only `reason`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<StopReason>,
+    /// Why, in the words of whoever ended it, for everything but plain completion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
     /// The op that called it off.
@@ -630,6 +727,14 @@ pub struct TurnEnded {
     /// What stop hooks said.
     #[serde(default, skip_serializing_if = "HookNotes::is_empty")]
     pub hooks: HookNotes,
+}
+
+impl TurnEnded {
+    /// Why the turn ended, whichever build wrote the record; none for plain completion.
+    pub fn stop_reason(&self) -> Option<StopReason> {
+        let called_off = self.interrupted_by.as_ref().map(|_| StopReason::CancelledByPerson);
+        self.stop.or(called_off).or_else(|| self.reason.as_ref().map(|reason| StopReason::of_code(&reason.code)))
+    }
 }
 
 /// Body of `session_fault`.
