@@ -1,9 +1,10 @@
 //! Why a plugin gave no result. Each way to fail is a type of its own, because people and policies treat them differently.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What the caller can do about an error that a plugin returned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ErrorKind {
     /// The caller passed something wrong.
@@ -29,7 +30,7 @@ pub enum ErrorKind {
 }
 
 /// An error that a plugin returned as a value.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PluginError {
     /// What the caller can do.
     pub kind: ErrorKind,
@@ -53,7 +54,7 @@ impl PluginError {
 }
 
 /// A limit of a call's store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Limit {
     /// Bytes of all linear memories together.
@@ -88,7 +89,7 @@ impl Limit {
 }
 
 /// Why a call into a plugin gave no result.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error, JsonSchema)]
 #[serde(tag = "failure", rename_all = "snake_case")]
 pub enum CallFailure {
     /// The guest trapped: a panic, an uncaught exception, an unreachable instruction, an exhausted stack.

@@ -1,6 +1,7 @@
 //! The feed: what clients are told of all sessions, in one global order. An event is a record, seen from outside: kinds that
 //! mean the same to a client are one kind here, and shapes of old builds read as those of today.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -21,7 +22,7 @@ use crate::{
 macro_rules! feed_kinds {
     ($($(#[doc = $doc:literal])* $variant:ident = $word:literal;)*) => {
         /// As what an event is told.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
         pub enum FeedKind {
             $($(#[doc = $doc])* #[serde(rename = $word)] $variant,)*
         }
@@ -85,7 +86,7 @@ fn known_kinds() -> String {
 }
 
 /// An event: a record at its global place.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FeedEvent {
     /// The global position.
     pub seq: Seq,
@@ -120,7 +121,7 @@ impl FeedEvent {
 }
 
 /// What happened, as clients are told.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum FeedBody {
     /// A message left the queue and its turn began.
@@ -148,7 +149,7 @@ pub enum FeedBody {
 }
 
 /// A turn began.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TurnStartedEvent {
     /// The turn.
     pub turn: TurnId,
@@ -159,7 +160,7 @@ pub struct TurnStartedEvent {
 }
 
 /// A turn ended.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TurnEndedEvent {
     /// The turn.
     pub turn: TurnId,
@@ -186,7 +187,7 @@ pub struct TurnEndedEvent {
 }
 
 /// A person is asked.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct InputRequiredEvent {
     /// The question's id.
     pub input: String,
@@ -207,7 +208,7 @@ pub struct InputRequiredEvent {
 }
 
 /// What a person is asked.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "question", rename_all = "snake_case")]
 pub enum Question {
     /// May this call run?
@@ -228,7 +229,7 @@ pub enum Question {
 }
 
 /// A question was answered or taken away.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct InputResolvedEvent {
     /// The question's id.
     pub input: String,
@@ -245,7 +246,7 @@ pub struct InputResolvedEvent {
 }
 
 /// How a question ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InputResolution {
     /// The call may run, or the form was filled.
@@ -257,7 +258,7 @@ pub enum InputResolution {
 }
 
 /// Other code serves a session.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RuntimeReceiptEvent {
     /// The receipt's id: the digest of all that it says.
     pub receipt_id: Digest,
@@ -266,7 +267,7 @@ pub struct RuntimeReceiptEvent {
 }
 
 /// A build of a plugin changed its standing.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PluginLifecycleEvent {
     /// How.
     pub change: PluginChange,
@@ -276,7 +277,7 @@ pub struct PluginLifecycleEvent {
 }
 
 /// How a build of a plugin changed its standing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PluginChange {
     /// It became active.
@@ -290,11 +291,12 @@ pub enum PluginChange {
 }
 
 /// An event that this build does not know.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct UnknownEvent {
     /// The kind, as stored.
     pub original_kind: String,
     /// The body, as stored.
+    #[schemars(with = "serde_json::Value")]
     pub body: Box<RawValue>,
 }
 

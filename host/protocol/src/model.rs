@@ -1,5 +1,6 @@
 //! Requests to models and what comes back, apart from the items themselves.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{content::Part, encoding};
@@ -52,7 +53,7 @@ pub struct ModelRequest {
 }
 
 /// What an attempt cost. A count that the provider does not give is none, never zero.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     /// All input tokens, cached ones included.
     pub input_tokens: u64,
@@ -90,7 +91,7 @@ impl Usage {
 }
 
 /// Why the model stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FinishReason {
     /// It said all that it had to say.
@@ -108,7 +109,7 @@ pub enum FinishReason {
 }
 
 /// How a completion ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finish {
     /// Why it stopped.
     pub reason: FinishReason,

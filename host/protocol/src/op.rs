@@ -1,18 +1,34 @@
 //! Ops: a client's commands to a session, and the answers to them.
 
+mod refusal;
+
 use std::collections::BTreeMap;
 
+pub use refusal::Refusal;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{AcceptedOrdinal, ApprovalId, Digest, Ordinal, RouteName, Seq, SubmissionId, TurnId, content::Part};
+use crate::{
+    AcceptedOrdinal, ApprovalId, Digest, ElicitationId, Ordinal, RouteName, Seq, SubmissionId, TurnId,
+    content::Part,
+    record::v1::{Activity, Archive, CommandKind, CommandReason, OperationOwner},
+};
 
 /// Bytes of payload that one message may have: 1 MiB.
 pub const MAX_MESSAGE_BYTES: usize = 1 << 20;
 /// Messages that may wait in a session's queue.
 pub const MAX_QUEUED_MESSAGES: usize = 1_024;
+/// Bytes that a form, or what a person filled in, may have: 64 KiB.
+pub const MAX_FORM_BYTES: usize = 64 << 10;
+/// Bytes of details and messages that are kept; the rest is cut off.
+pub const MAX_TEXT_BYTES: usize = 2_000;
+/// Bytes of a fault's code that are kept.
+pub const MAX_CODE_BYTES: usize = 64;
+/// Other commands that may belong to an owned operation.
+pub const MAX_RELATED: usize = 64;
 
 /// Names and values that describe a session and never authorise: `owner`, `workspace`, `origin`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Labels(pub BTreeMap<String, String>);
 
@@ -24,7 +40,7 @@ impl Labels {
 }
 
 /// How a message is to be delivered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Delivery {
     /// It starts a turn of its own, after those before it.
@@ -41,6 +57,16 @@ pub enum ApprovalAnswer {
     Approve,
     /// Don't.
     Deny,
+}
+
+/// A person's answer to a form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FormAnswer {
+    /// It is filled.
+    Accept,
+    /// The person says no.
+    Decline,
 }
 
 /// What a client asks of a session.
@@ -77,10 +103,92 @@ pub enum Op {
     },
     /// Try a parked session again.
     Retry {},
+    /// Answer a form, once.
+    Answer {
+        /// The question.
+        elicitation: ElicitationId,
+        /// The answer.
+        answer: FormAnswer,
+        /// With `accept`, what the person filled in: JSON text of an object of at most 64 KiB; without it, an empty one.
+        #[serde(default)]
+        values: Option<String>,
+    },
+    /// Tell what the session is about. It is recorded when it says something else than before.
+    ReportActivity {
+        /// What it is about.
+        activity: Activity,
+        /// More about it, for people: the first 2,000 bytes are kept.
+        #[serde(default)]
+        details: Option<String>,
+    },
+    /// Record something that failed outside of the host, such as the launch of a runtime. The session goes on.
+    ReportFault {
+        /// A stable word: the first 64 bytes are kept.
+        code: String,
+        /// What happened, for people: the first 2,000 bytes are kept.
+        message: String,
+    },
+    /// Begin a checkpoint: the id of this op is the command that owns it. Refused while another operation runs.
+    BeginCheckpoint {
+        /// On whose behalf.
+        #[serde(default = "client")]
+        owner: OperationOwner,
+        /// Other commands that belong to it, at most 64.
+        #[serde(default)]
+        related: Vec<SubmissionId>,
+    },
+    /// Tell of another command that belongs to the running checkpoint.
+    CorrelateCheckpoint {
+        /// The command that owns the checkpoint.
+        command: SubmissionId,
+        /// The other one; in all there are at most 64.
+        related: SubmissionId,
+    },
+    /// End a checkpoint well: its archive takes the place of the one before it. Refused unless the command owns it.
+    SaveCheckpoint {
+        /// The command that owns the checkpoint.
+        command: SubmissionId,
+        /// What was written.
+        archive: Archive,
+    },
+    /// End a checkpoint that failed; the archive before it is kept, and the session shows a warning. Changes nothing when the
+    /// command does not own the checkpoint any more.
+    FailCheckpoint {
+        /// The command that owns the checkpoint.
+        command: SubmissionId,
+        /// Why, for people: the first 2,000 bytes are kept.
+        message: String,
+    },
+    /// Put a checkpoint off; the archive before it and the warning stay as they are. Changes nothing when the command does not
+    /// own the checkpoint any more.
+    DeferCheckpoint {
+        /// The command that owns the checkpoint.
+        command: SubmissionId,
+        /// Why, for people: the first 2,000 bytes are kept.
+        message: String,
+    },
+    /// Record that a command ended. Changes nothing when it has ended already. A checkpoint can't complete by this: that takes
+    /// its archive.
+    EndCommand {
+        /// The command.
+        command: SubmissionId,
+        /// What it does.
+        kind: CommandKind,
+        /// Why it did not complete; without it, it completed.
+        #[serde(default)]
+        reason: Option<CommandReason>,
+        /// What happened, for people: the first 2,000 bytes are kept.
+        #[serde(default)]
+        message: String,
+    },
 }
 
 fn queue() -> Delivery {
     Delivery::Queue
+}
+
+fn client() -> OperationOwner {
+    OperationOwner::Client
 }
 
 impl Op {
@@ -107,96 +215,4 @@ pub struct Accepted {
     /// Whether the same op had been accepted before; then nothing new happened.
     #[serde(default)]
     pub already: bool,
-}
-
-/// Why an op was refused. Nothing has changed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-#[serde(tag = "refusal", rename_all = "snake_case")]
-pub enum Refusal {
-    /// The same id came with another payload.
-    #[error("submission `{submission}` was accepted before with another payload; use a new id")]
-    SubmissionReused {
-        /// The id.
-        submission: SubmissionId,
-    },
-    /// The message has no content, or something in it is not legal.
-    #[error("the message can't be accepted: {reason}")]
-    InvalidMessage {
-        /// What is wrong.
-        reason: String,
-    },
-    /// The message is too large.
-    #[error("the message has {bytes} bytes and may have {allowed}; send less, or attach it as a file")]
-    MessageTooLarge {
-        /// Its size.
-        bytes: u64,
-        /// What is allowed.
-        allowed: u64,
-    },
-    /// The queue is full.
-    #[error("{allowed} messages are waiting already; wait for a turn to end, or withdraw one")]
-    QueueFull {
-        /// How many may wait.
-        allowed: u64,
-    },
-    /// No turn runs, or another one.
-    #[error("turn `{turn}` is not running; it may have ended already")]
-    StaleTurn {
-        /// The turn that was named.
-        turn: TurnId,
-    },
-    /// The approval was answered before.
-    #[error("approval `{approval}` is already resolved")]
-    AlreadyResolved {
-        /// The question.
-        approval: ApprovalId,
-    },
-    /// There is no such approval.
-    #[error("this session has no approval `{approval}`; `mainstay session show` lists what is pending")]
-    UnknownApproval {
-        /// The question.
-        approval: ApprovalId,
-    },
-    /// There is no such route.
-    #[error("no route is named `{route}`; the manifest has: {known}")]
-    UnknownRoute {
-        /// The route that was named.
-        route: RouteName,
-        /// Those that exist.
-        known: String,
-    },
-    /// The session is not parked.
-    #[error("the session is not parked: there is nothing to try again")]
-    NotParked,
-    /// This version does not do that.
-    #[error("{what} is not served by this version")]
-    Unsupported {
-        /// What.
-        what: String,
-    },
-    /// Too many ops are waiting. Retryable.
-    #[error("the session is busy: {waiting} ops are waiting; try again")]
-    Busy {
-        /// How many.
-        waiting: u64,
-    },
-    /// There is no such session.
-    #[error("there is no session `{session}`; `mainstay session list` shows those that exist")]
-    UnknownSession {
-        /// The id.
-        session: String,
-    },
-    /// The session's driver stopped, or the host is shutting down. Retryable after a restart.
-    #[error("the session does not run: {reason}")]
-    Stopped {
-        /// Why.
-        reason: String,
-    },
-}
-
-impl Refusal {
-    /// Whether the same op may be accepted later.
-    pub const fn is_retryable(&self) -> bool {
-        matches!(self, Self::Busy { .. } | Self::QueueFull { .. } | Self::Stopped { .. })
-    }
 }

@@ -1,11 +1,12 @@
 //! Receipts: exactly which code served.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Digest, PluginName};
 
 /// Which build of a plugin, under which grant and host, served a call or made a decision.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Receipt {
     /// The name under which the operator installed it.
     pub plugin: PluginName,

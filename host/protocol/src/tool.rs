@@ -1,11 +1,12 @@
 //! How tools are described: the plugin's claims with the operator's overrides applied.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Digest;
 
 /// What may be done with a call whose result was lost in a crash.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Effect {
     /// No effect outside: may run again.
@@ -17,7 +18,7 @@ pub enum Effect {
 }
 
 /// Whether calls may overlap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Execution {
     /// May overlap with other parallel calls of the same step.

@@ -1,12 +1,13 @@
 //! What a session is about, as those who run it report; lines for people; usage outside of steps; compaction.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Attempt, Build, HookNotes};
 use crate::{ItemId, RouteName, StepIndex, TurnId, model::Usage};
 
 /// What a session is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Activity {
     /// Nothing.
@@ -25,7 +26,7 @@ pub enum Activity {
 }
 
 /// Body of `activity_changed`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ActivityChanged {
     /// What the session is about from here on.
     pub activity: Activity,
@@ -35,7 +36,7 @@ pub struct ActivityChanged {
 }
 
 /// Body of `notice_added`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NoticeAdded {
     /// The item, which models never see.
     pub item: ItemId,
@@ -44,7 +45,7 @@ pub struct NoticeAdded {
 }
 
 /// Body of `usage_recorded`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UsageRecorded {
     /// The turn that it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,7 +63,7 @@ pub struct UsageRecorded {
 }
 
 /// Body of `context_compacted`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ContextCompacted {
     /// The first item that models still see, apart from the summary.
     pub keep_from: ItemId,
@@ -78,7 +79,7 @@ pub struct ContextCompacted {
 }
 
 /// Body of `legacy_notice`: what an old record reads as when nothing newer says the same. It is never written.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LegacyNotice {
     /// The kind that it was written as.
     pub original_kind: String,

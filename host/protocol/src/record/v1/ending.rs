@@ -1,9 +1,10 @@
 //! How a turn ends: its outcome, and why, in words that programs can tell apart. What a message says never decides anything.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How a turn ended, as the feed tells it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnOutcome {
     /// As the model meant it.
@@ -21,7 +22,7 @@ pub enum TurnOutcome {
 macro_rules! stop_reasons {
     ($($(#[$doc:meta])* $variant:ident = $word:literal $(| $code:literal)*;)*) => {
         /// Why a turn ended as it did.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "snake_case")]
         pub enum StopReason {
             $($(#[$doc])* #[serde(rename = $word)] $variant,)*

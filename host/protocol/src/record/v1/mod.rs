@@ -16,6 +16,7 @@ pub use operations::{
     OperationCorrelated, OperationOwner,
 };
 pub use questions::{ElicitationRequested, ElicitationResolution, ElicitationResolved};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -40,6 +41,8 @@ pub struct KindInfo {
     pub since: &'static str,
     /// As what the feed tells it; none when it is no feed event.
     pub feed: Option<FeedKind>,
+    /// The JSON Schema of its body.
+    pub schema: fn(&mut SchemaGenerator) -> Schema,
 }
 
 macro_rules! records {
@@ -55,7 +58,13 @@ macro_rules! records {
         impl RecordBody {
             /// Each kind that this build knows.
             pub const KINDS: &[KindInfo] =
-                &[$(KindInfo { name: $kind, meaning: &[$($doc),*], since: $since, feed: $feed }),*];
+                &[$(KindInfo {
+                    name: $kind,
+                    meaning: &[$($doc),*],
+                    since: $since,
+                    feed: $feed,
+                    schema: |generator| generator.subschema_for::<$body>(),
+                }),*];
 
             /// The kind, as stored.
             pub fn kind(&self) -> &str {
@@ -174,6 +183,17 @@ impl RecordBody {
         Self::KINDS.iter().find(|known| known.name == self.kind()).and_then(|known| known.feed)
     }
 
+    /// A record of each kind that is stored, as documentation and tests show them.
+    ///
+    /// # Panics
+    /// The list of examples has one that is no record: a test sees to it that it has none.
+    pub fn examples() -> Vec<Self> {
+        let all: BTreeMap<String, Box<RawValue>> =
+            serde_json::from_str(include_str!("examples.json")).expect("the examples are JSON");
+        let one = |(kind, body): (String, Box<RawValue>)| Self::decode(&kind, body.get().as_bytes()).expect("JSON");
+        all.into_iter().map(one).collect()
+    }
+
     /// The turn that the record belongs to.
     pub fn turn(&self) -> Option<&TurnId> {
         match self {
@@ -255,7 +275,7 @@ impl PartialEq for UnknownRecord {
 }
 
 /// Consecutive items: the first and how many.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Span {
     /// The first.
     pub first: ItemId,
@@ -264,7 +284,7 @@ pub struct Span {
 }
 
 /// Which build of which plugin.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Build {
     /// The plugin.
     pub plugin: PluginName,
@@ -273,7 +293,7 @@ pub struct Build {
 }
 
 /// Why, in a word for programs and a sentence for people.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reason {
     /// A stable word.
     pub code: String,
@@ -290,7 +310,7 @@ impl Reason {
 }
 
 /// What hooks said at a barrier. Hooks that changed nothing share one short field.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HookNotes {
     /// Those that had nothing to say: `plugin@first-12-digits`, separated by spaces.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -320,7 +340,7 @@ impl HookNotes {
 }
 
 /// A hook's decision.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HookDecision {
     /// The hook, such as `tool-gate`.
     pub hook: String,
@@ -337,7 +357,7 @@ pub struct HookDecision {
 }
 
 /// How a session came to be open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Opening {
     /// It is new.
@@ -347,7 +367,7 @@ pub enum Opening {
 }
 
 /// Body of `session_configured`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionConfigured {
     /// How it came to be open.
     pub opening: Opening,
@@ -366,7 +386,7 @@ pub struct SessionConfigured {
 }
 
 /// Body of `message_accepted`. The content waits in the queue.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MessageAccepted {
     /// The op.
     pub submission: SubmissionId,
@@ -381,7 +401,7 @@ pub struct MessageAccepted {
 }
 
 /// Body of `model_changed`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelChanged {
     /// The op; none when the configuration changed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -391,7 +411,7 @@ pub struct ModelChanged {
 }
 
 /// Body of `turn_started`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnStarted {
     /// The turn.
     pub turn: TurnId,
@@ -408,7 +428,7 @@ pub struct TurnStarted {
 }
 
 /// Body of `step_opened`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StepOpened {
     /// The turn.
     pub turn: TurnId,
@@ -419,7 +439,7 @@ pub struct StepOpened {
 }
 
 /// How a step ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StepOutcome {
     /// Its output was accepted.
@@ -431,7 +451,7 @@ pub enum StepOutcome {
 }
 
 /// One attempt at a model call.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Attempt {
     /// The route.
     pub route: RouteName,
@@ -449,7 +469,7 @@ pub struct Attempt {
 }
 
 /// Why an attempt at a model call failed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AttemptError {
     /// The adapter returned an error.
@@ -459,7 +479,7 @@ pub enum AttemptError {
 }
 
 /// A tool call as the model planned it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedCall {
     /// Its item, which holds call id and arguments.
     pub item: ItemId,
@@ -470,7 +490,7 @@ pub struct PlannedCall {
 }
 
 /// Body of `step_completed`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StepCompleted {
     /// The turn.
     pub turn: TurnId,
@@ -499,7 +519,7 @@ pub struct StepCompleted {
 }
 
 /// The route whose output was accepted last.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ContextOwner {
     /// The route.
     pub route: RouteName,
@@ -508,7 +528,7 @@ pub struct ContextOwner {
 }
 
 /// Body of `calls_decided`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CallsDecided {
     /// The turn.
     pub turn: TurnId,
@@ -522,7 +542,7 @@ pub struct CallsDecided {
 }
 
 /// A decision over one call.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CallDecision {
     /// The call.
     pub index: CallIndex,
@@ -531,7 +551,7 @@ pub struct CallDecision {
 }
 
 /// What was decided over a call.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CallVerdict {
     /// It may run, on this build, with this effect class.
@@ -550,7 +570,7 @@ pub enum CallVerdict {
 }
 
 /// Body of `approval_requested`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ApprovalRequested {
     /// The question.
     pub approval: ApprovalId,
@@ -577,7 +597,7 @@ pub struct ApprovalRequested {
 }
 
 /// How an approval ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Resolution {
     /// The person allowed the call.
@@ -589,7 +609,7 @@ pub enum Resolution {
 }
 
 /// Body of `approval_resolved`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ApprovalResolved {
     /// The question.
     pub approval: ApprovalId,
@@ -608,7 +628,7 @@ pub struct ApprovalResolved {
 }
 
 /// Body of `run_started`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunStarted {
     /// The turn.
     pub turn: TurnId,
@@ -619,7 +639,7 @@ pub struct RunStarted {
 }
 
 /// The intent to run a call.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Intent {
     /// The call.
     pub index: CallIndex,
@@ -630,7 +650,7 @@ pub struct Intent {
 }
 
 /// How a call ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CallOutcome {
     /// The tool gave a result; it may still be bad news.
@@ -646,7 +666,7 @@ pub enum CallOutcome {
 }
 
 /// Body of `call_ended`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CallEnded {
     /// The turn.
     pub turn: TurnId,
@@ -673,7 +693,7 @@ pub struct CallEnded {
 }
 
 /// Body of `run_interrupted`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunInterrupted {
     /// The turn.
     pub turn: TurnId,
@@ -684,7 +704,7 @@ pub struct RunInterrupted {
 }
 
 /// Body of `turn_continued`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnContinued {
     /// The turn.
     pub turn: TurnId,
@@ -696,7 +716,7 @@ pub struct TurnContinued {
 }
 
 /// Body of the four kinds that end a turn.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnEnded {
     /// The turn.
     pub turn: TurnId,
@@ -738,7 +758,7 @@ impl TurnEnded {
 }
 
 /// Body of `session_fault`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionFault {
     /// A stable word, such as `input-hook-failed`.
     pub code: String,
@@ -759,14 +779,14 @@ pub struct SessionFault {
 }
 
 /// Body of `session_retried`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionRetried {
     /// Why now: `requested`, `plugin-swapped`.
     pub cause: String,
 }
 
 /// Body of the plugin lifecycle kinds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PluginLifecycle {
     /// The plugin.
     pub plugin: PluginName,

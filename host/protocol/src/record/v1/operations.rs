@@ -1,11 +1,12 @@
 //! Commands and owned operations: what was begun, by whom, and the one way in which it ended.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Digest, ItemId, Ordinal, SubmissionId};
 
 /// What a command does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CommandKind {
     /// A checkpoint as a whole: an owned operation that writes a session archive.
@@ -22,7 +23,7 @@ pub enum CommandKind {
 }
 
 /// On whose behalf an operation runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OperationOwner {
     /// The host itself.
@@ -35,7 +36,7 @@ pub enum OperationOwner {
 }
 
 /// How a command ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CommandOutcome {
     /// It did what it was for.
@@ -49,7 +50,7 @@ pub enum CommandOutcome {
 }
 
 /// Why a command ended otherwise than by completing. The reason decides the outcome; what a message says decides nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CommandReason {
     /// Whoever controlled it went away.
@@ -88,7 +89,7 @@ impl CommandReason {
 }
 
 /// A session archive, as its checkpoint saved it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Archive {
     /// Where it is: a name for whoever wrote it, not a path of the host.
     pub name: String,
@@ -101,7 +102,7 @@ pub struct Archive {
 }
 
 /// Body of `operation_begun`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OperationBegun {
     /// The command that owns the operation.
     pub command: SubmissionId,
@@ -115,7 +116,7 @@ pub struct OperationBegun {
 }
 
 /// Body of `operation_correlated`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OperationCorrelated {
     /// The command that owns the operation.
     pub command: SubmissionId,
@@ -124,7 +125,7 @@ pub struct OperationCorrelated {
 }
 
 /// Body of `checkpoint_saved`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckpointSaved {
     /// The command that owned the operation.
     pub command: SubmissionId,
@@ -133,7 +134,7 @@ pub struct CheckpointSaved {
 }
 
 /// Body of `command_ended`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CommandEnded {
     /// The command.
     pub command: SubmissionId,

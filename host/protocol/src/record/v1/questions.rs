@@ -1,12 +1,13 @@
 //! Elicitations: durable questions to a person in the form of a form, and their answers.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Build;
 use crate::{AcceptedOrdinal, CallIndex, ElicitationId, StepIndex, SubmissionId, TurnId};
 
 /// Body of `elicitation_requested`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ElicitationRequested {
     /// The question.
     pub elicitation: ElicitationId,
@@ -28,7 +29,7 @@ pub struct ElicitationRequested {
 }
 
 /// How an elicitation ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ElicitationResolution {
     /// The person filled the form.
@@ -40,7 +41,7 @@ pub enum ElicitationResolution {
 }
 
 /// Body of `elicitation_resolved`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ElicitationResolved {
     /// The question.
     pub elicitation: ElicitationId,
