@@ -7,7 +7,7 @@ SHELL := bash
 # Cargo uses all cores by itself, and two of it would only wait for each other.
 .NOTPARALLEL:
 
-.PHONY: help demo demo-loop test plugins lint format bench clean machine
+.PHONY: help demo demo-loop test torture plugins lint format bench clean machine
 
 help: ## list the commands
 	@echo "make COMMAND, where COMMAND is one of:"
@@ -31,6 +31,10 @@ test: machine plugins ## all tests: host, integration (with plugins in the sandb
 	@echo "== test: the guests, natively"
 	@cd plugins && cargo test --workspace
 	@echo "== test: all passed"
+
+torture: machine plugins ## failing and forgetful disks for much longer; MAINSTAY_TORTURE=N sets the rounds
+	@cargo build -p mainstay-cli
+	@MAINSTAY_TORTURE=$${MAINSTAY_TORTURE:-20} cargo test -p mainstay-tests faults -- --nocapture
 
 plugins: machine ## build all guests into target/plugins and target/test-plugins
 	@echo "== plugins: building the guests for wasm32-wasip2"

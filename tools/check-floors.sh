@@ -16,14 +16,14 @@ driver: protocol session manifest journal runtime
 server: protocol driver
 cli: protocol session manifest journal runtime driver server
 "
-# outside crate (a pattern): where it is at home. `tests` and `benches` may name anything.
+# outside crate (a pattern): where it is at home. `tests`, `faults` and `benches` may name anything.
 homes="
 rusqlite|libsqlite3-sys: journal
 wasmtime|wasmtime-.*|cranelift-.*: runtime
 axum|axum-.*|hyper|hyper-.*|http|http-body.*|tower|tower-.*: server
 tokio|tokio-.*|async-.*: journal runtime driver server cli
 "
-anywhere="tests benches"
+anywhere="tests faults benches"
 
 failed=0
 complain() {

@@ -4,6 +4,7 @@
 
 mod commands;
 mod crash;
+mod fuzz;
 mod journal;
 mod runtime;
 mod sessions;

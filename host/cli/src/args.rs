@@ -1,10 +1,14 @@
 //! The command line. Help texts are the reference that people have at hand, so they hold examples, variables and exit codes.
 
+mod journal;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use mainstay_protocol::{Ordinal, PluginName, RouteName, SessionId};
+use mainstay_protocol::{Digest, Ordinal, PluginName, RouteName, SessionId, blob::BlobReference};
+
+pub(crate) use journal::{BackupArgs, FeedArgs, JournalCommand, RestoreArgs, StatsArgs, VerifyArgs};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -14,6 +18,7 @@ Exit codes:
   3    a manifest, a plugin or a package has a problem
   4    the host or the data folder can't be used
   5    an approval waits, and nobody here can answer it; it stays pending
+  6    the journal or a backup is damaged
   130  interrupted by Ctrl-C
 
 Environment:
@@ -37,6 +42,7 @@ Examples:
   mainstay run --session notes                      a conversation in the session `notes`
   mainstay run --session notes --approve all < q.txt
   mainstay session events notes                     what happened, and which code did it
+  mainstay journal feed --follow                    what happens in all sessions, live
   mainstay plugin swap files ./files-0.2.0          another build, in a running host
   mainstay check                                    what the manifest grants, before anything runs
 ";
@@ -70,6 +76,9 @@ pub(crate) enum Command {
     /// Look at sessions
     #[command(subcommand)]
     Session(SessionCommand),
+    /// Look after the journal: everything that is durable
+    #[command(subcommand)]
+    Journal(JournalCommand),
     /// Look at plugins, and swap them
     #[command(subcommand)]
     Plugin(PluginCommand),
@@ -118,6 +127,10 @@ pub(crate) struct RunArgs {
     /// The model route: a new session starts on it, an old one changes to it [default: the manifest's, or the saved one]
     #[arg(long, value_name = "NAME")]
     pub(crate) route: Option<RouteName>,
+    /// Require a build of a plugin, by the SHA-256 of its component; the session does not run without it. May be given more
+    /// than once; an old session requires from then on just these [default: what the session requires already]
+    #[arg(long, value_name = "NAME=SHA256", value_parser = parse_requirement)]
+    pub(crate) require: Vec<(PluginName, Digest)>,
     /// What to do with calls that need a person's approval [default: ask on the terminal]
     #[arg(long, value_name = "POLICY", env = "MAINSTAY_APPROVE")]
     pub(crate) approve: Option<Approve>,
@@ -162,6 +175,35 @@ pub(crate) enum SessionCommand {
         /// Show the whole transcript too
         #[arg(long)]
         transcript: bool,
+    },
+    /// Fetch what a session keeps beside its transcript, such as the whole output of a tool that the model got cut
+    ///
+    /// `session show --transcript` shows the references. The bytes go to standard output as they are; on a terminal only text
+    /// does, with control characters made visible.
+    #[command(after_help = "Example:\n  mainstay session blob notes blob:2c26b4... --output whole.txt")]
+    Blob {
+        /// The session
+        session: SessionId,
+        /// The reference: `blob:` and 64 hexadecimal digits
+        reference: BlobReference,
+        /// Write the bytes to a file; one that exists is replaced
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Forget a session for good: its records, its transcript, its queue, and all that plugins keep with it
+    ///
+    /// Asks first; nothing brings the session back, and its id is not used again. A session whose turn runs is not forgotten:
+    /// interrupt the turn, or wait for its end. Backups that were made before still hold it.
+    #[command(after_help = "Example:\n  mainstay session forget notes --yes")]
+    Forget {
+        /// The session
+        session: SessionId,
+        /// Don't ask; needed where there is no terminal
+        #[arg(long, short)]
+        yes: bool,
+        /// One JSON document
+        #[arg(long)]
+        json: bool,
     },
     /// Print a session's records: what happened, and which plugin build did it
     Events {
@@ -217,6 +259,12 @@ pub(crate) struct CheckArgs {
     pub(crate) json: bool,
 }
 
+fn parse_requirement(text: &str) -> Result<(PluginName, Digest), String> {
+    let (plugin, sha256) = text.split_once('=').ok_or("write it as NAME=SHA256")?;
+    let plugin = PluginName::new(plugin).map_err(|error| error.to_string())?;
+    Ok((plugin, sha256.parse().map_err(|error| format!("{error}"))?))
+}
+
 fn parse_ordinal(text: &str) -> Result<Ordinal, std::num::ParseIntError> {
     text.parse().map(Ordinal)
 }
@@ -249,6 +297,18 @@ mod tests {
         for line in [["mainstay", "--data-dir", "d", "check"], ["mainstay", "check", "--data-dir", "d"]] {
             let cli = Cli::try_parse_from(line).unwrap();
             assert_eq!(cli.place.data_dir, Some(PathBuf::from("d")));
+        }
+    }
+
+    #[test]
+    fn a_requirement_names_a_plugin_and_a_digest() {
+        let sha256 = "ab".repeat(32);
+        let requirement = format!("files={sha256}");
+        let cli = Cli::try_parse_from(["mainstay", "run", "--require", &requirement, "hello"]).unwrap();
+        let Command::Run(run) = cli.command else { panic!("{cli:?}") };
+        assert_eq!(run.require, [(PluginName::new("files").unwrap(), sha256.parse().unwrap())]);
+        for bad in ["files", "files=12", "Files=00"] {
+            assert!(Cli::try_parse_from(["mainstay", "run", "--require", bad]).is_err(), "{bad}");
         }
     }
 

@@ -22,6 +22,8 @@ pub(crate) enum Exit {
     Unavailable = 4,
     /// An approval waits, and nobody here can answer it. It stays pending.
     Waiting = 5,
+    /// The journal, or a backup of it, is damaged.
+    Damaged = 6,
     /// A person called it off.
     Interrupted = 130,
 }
@@ -99,6 +101,7 @@ impl From<HostError> for Failure {
             HostError::Manifest(_) | HostError::Plugin { .. } | HostError::Plugins(_) | HostError::NoBundledPlugins => {
                 Exit::Configuration
             }
+            error if error.is_gone() => Exit::Failed,
             _ => Exit::Unavailable,
         };
         let failure = Self::new(exit, &error);

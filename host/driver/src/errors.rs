@@ -2,10 +2,10 @@
 
 use mainstay_journal::{CommitError, OpenError as JournalOpenError, ReadError};
 use mainstay_manifest::ManifestErrors;
-use mainstay_protocol::{InvalidId, PluginName, RouteName, SessionId, op::Refusal};
+use mainstay_protocol::{InvalidId, PluginName, RouteName, SessionId, TurnId, op::Refusal};
 use mainstay_runtime::{EngineError, SnapshotError};
 
-use crate::plugins::package::PackageError;
+use crate::{plugins::package::PackageError, session::required::MissingBuild};
 
 /// Why a host can't start, or can't answer.
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +56,42 @@ pub enum HostError {
     PageToken(String),
 }
 
+impl HostError {
+    /// Whether the session was forgotten.
+    pub const fn is_gone(&self) -> bool {
+        matches!(self, Self::Read(ReadError::Gone) | Self::Commit(CommitError::Gone))
+    }
+}
+
+/// Why a session was not forgotten. Nothing has changed.
+#[derive(Debug, thiserror::Error)]
+pub enum ForgetError {
+    /// There is none.
+    #[error("there is no session `{0}`; `mainstay session list` shows those that exist")]
+    Unknown(SessionId),
+    /// It was forgotten before.
+    #[error("session `{0}` was forgotten before")]
+    Gone(SessionId),
+    /// A turn runs.
+    #[error("turn `{turn}` of the session is running; interrupt it or wait for its end, and then forget the session")]
+    TurnRunning {
+        /// The turn.
+        turn: TurnId,
+    },
+    /// Too many requests wait for the session. Retryable.
+    #[error("the session is busy: {waiting} requests are waiting; try again")]
+    Busy {
+        /// How many.
+        waiting: u64,
+    },
+    /// The host ended meanwhile, or the session's driver did.
+    #[error("the host was ending; look whether the session is still there once a host runs again")]
+    Closing,
+    /// The host can't answer.
+    #[error(transparent)]
+    Host(#[from] HostError),
+}
+
 /// Why a session can't be opened. Nothing has changed.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -87,6 +123,12 @@ pub enum OpenError {
     /// The labels are too large.
     #[error("the session's labels have more than 64 KiB")]
     Labels,
+    /// It requires more builds than a session may.
+    #[error("a session may require at most {0} builds")]
+    TooManyRequired(usize),
+    /// A build that the session requires is not the active one. Nothing of the session was instantiated.
+    #[error(transparent)]
+    RequiredBuildMissing(#[from] MissingBuild),
     /// The saved session has no route.
     #[error("the saved session has no model route; name one to override it")]
     NoRoute,

@@ -26,6 +26,11 @@ impl Hub {
         channels.entry(session.clone()).or_insert_with(|| broadcast::channel(BACKLOG).0).subscribe()
     }
 
+    /// Ends the news of a session that is no more.
+    pub(crate) fn close(&self, session: &SessionId) {
+        self.channels.lock().unwrap_or_else(PoisonError::into_inner).remove(session);
+    }
+
     /// Tells those who watch. `make` runs only when there are any.
     pub(crate) fn tell<I: IntoIterator<Item = News>>(&self, session: &SessionId, make: impl FnOnce() -> I) {
         let sender = {

@@ -6,12 +6,15 @@
 //!
 //! [`News`]: mainstay_protocol::news::News
 
+mod blob_reader;
 mod clock;
 mod effects;
 mod errors;
 mod failpoint;
+pub mod feed;
 mod host;
 mod hub;
+mod operator;
 mod plugins;
 mod reader;
 mod routes;
@@ -20,12 +23,14 @@ mod shared;
 mod state_reader;
 pub mod view;
 
-pub use errors::{HostError, OpenError, SwapError};
+pub use errors::{ForgetError, HostError, OpenError, SwapError};
 pub use failpoint::Failpoint;
-pub use host::{DEFAULT_LINGER, Host, HostOptions, OpenSession, Opened};
+pub use host::{DEFAULT_LINGER, Host, HostOptions, OpenSession, Opened, recover_operations};
+pub use operator::{COMPONENTS, WriterView};
 pub use plugins::{
     assemble::AssembleError,
     check::{CheckReport, InspectError, PluginCheck, check, inspect_package},
     package::{PackageError, PackageFiles, read_package},
 };
 pub use reader::Reader;
+pub use session::required::MissingBuild;

@@ -2,17 +2,21 @@
 
 use std::{path::Path, sync::Arc};
 
-use mainstay_journal::{Journal, OpenError, Options, Range, SessionCursor, SessionsQuery, SqliteJournal};
+use mainstay_journal::{Journal, OpenError, Options, Range, ReadError, SessionCursor, SessionsQuery, SqliteJournal};
 use mainstay_protocol::{
     ItemId, Ordinal, SessionId, TenantId, Timestamp,
+    blob::{BlobInfo, BlobReference},
     content::{Item, ItemBody},
-    record::{RecordBody, StoredRecord, v1::ApprovalRequested},
+    record::{
+        RecordBody, StoredRecord,
+        v1::{ApprovalRequested, ElicitationRequested},
+    },
 };
-use mainstay_session::{PendingApproval, Phase, State, Turn};
+use mainstay_session::{Phase, State, Turn};
 
 use crate::{
-    errors::HostError,
-    view::{ApprovalView, QueuedView, SessionRow, SessionView, TurnView},
+    errors::{ForgetError, HostError},
+    view::{ApprovalView, ElicitationView, QueuedView, SessionRow, SessionView, TurnView},
 };
 
 /// The journal's file. Without it no host ever had the folder, and opening would make one.
@@ -21,8 +25,8 @@ const JOURNAL: &str = "journal.sqlite";
 /// Reads the sessions of a tenant.
 #[derive(Clone)]
 pub struct Reader {
-    journal: Arc<dyn Journal>,
-    tenant: TenantId,
+    pub(crate) journal: Arc<dyn Journal>,
+    pub(crate) tenant: TenantId,
 }
 
 impl Reader {
@@ -36,7 +40,7 @@ impl Reader {
     /// # Errors
     /// A host has the folder, or the journal can't be opened.
     pub fn open(data_dir: &Path, tenant: TenantId) -> Result<Option<Self>, HostError> {
-        if !data_dir.join(JOURNAL).exists() {
+        if !data_dir.join(JOURNAL).exists() && !mainstay_journal::restore::is_pending(data_dir) {
             return Ok(None);
         }
         match SqliteJournal::open(data_dir, Options::default()) {
@@ -44,6 +48,18 @@ impl Reader {
             Err(locked @ OpenError::Locked { .. }) => Err(HostError::Locked(locked)),
             Err(error) => Err(HostError::Journal(error)),
         }
+    }
+
+    /// Forgets a session for good. No host has the folder, so no turn of it runs.
+    ///
+    /// # Errors
+    /// There is no such session, it was forgotten before, or the journal fails. Nothing has changed then.
+    pub async fn forget(&self, session: &SessionId) -> Result<(), ForgetError> {
+        if let Err(ReadError::Gone) = self.journal.open_session(&self.tenant, session).await {
+            return Err(ForgetError::Gone(session.clone()));
+        }
+        let forgotten = self.journal.forget(&self.tenant, session, crate::clock::now()).await;
+        forgotten.map(drop).map_err(|error| ForgetError::of(error, session))
     }
 
     /// Sessions, newest activity first, with the token of the next page.
@@ -89,6 +105,13 @@ impl Reader {
             turn: state.turn().map(turn_view),
             queue: queue_view(state),
             approvals: self.approvals(session, state).await?,
+            elicitations: self.elicitations(session, state).await?,
+            last_outcome: state.last_outcome(),
+            activity: state.activity().cloned(),
+            operation: state.operation().cloned(),
+            archive: state.archive().cloned(),
+            checkpoint_warning: state.checkpoint_warning().map(str::to_owned),
+            requires: state.requires().clone(),
             stopped: None,
         }))
     }
@@ -97,7 +120,12 @@ impl Reader {
     async fn approvals(&self, session: &SessionId, state: &State) -> Result<Vec<ApprovalView>, HostError> {
         let pending = state.pending_approvals();
         let (Some(turn), false) = (state.turn(), pending.is_empty()) else { return Ok(Vec::new()) };
-        let asked = self.requests_of(session, &pending).await?;
+        let is_pending = |asked: &ApprovalRequested| pending.iter().any(|one| one.approval == asked.approval);
+        let asked = self.requests(session, pending.len(), |body| match body {
+            RecordBody::ApprovalRequested(asked) if is_pending(asked) => Some(asked.clone()),
+            _ => None,
+        });
+        let asked = asked.await?;
         let mut views = Vec::with_capacity(pending.len());
         for one in pending {
             let reasons = asked.iter().find(|asked| asked.approval == one.approval);
@@ -114,24 +142,33 @@ impl Reader {
         Ok(views)
     }
 
-    /// The records that asked these questions. They are near the end: nothing of the turn goes on meanwhile.
-    async fn requests_of(
+    /// The pending forms with what they ask.
+    async fn elicitations(&self, session: &SessionId, state: &State) -> Result<Vec<ElicitationView>, HostError> {
+        let pending = state.pending_elicitations();
+        let is_pending = |asked: &ElicitationRequested| pending.iter().any(|one| one.elicitation == asked.elicitation);
+        let asked = self.requests(session, pending.len(), |body| match body {
+            RecordBody::ElicitationRequested(asked) if is_pending(asked) => Some(asked.clone()),
+            _ => None,
+        });
+        // The newest is read first.
+        Ok(asked.await?.into_iter().rev().map(elicitation_view).collect())
+    }
+
+    /// The records that asked this many pending questions, newest first. They are near the end: hardly anything of the turn goes
+    /// on meanwhile.
+    async fn requests<T>(
         &self,
         session: &SessionId,
-        pending: &[PendingApproval],
-    ) -> Result<Vec<ApprovalRequested>, HostError> {
+        count: usize,
+        wanted: impl Fn(&RecordBody) -> Option<T>,
+    ) -> Result<Vec<T>, HostError> {
         let mut found = Vec::new();
         let mut before = None;
-        while found.len() < pending.len() {
+        while found.len() < count {
             let page = self.records_before(session, before, 256).await?;
             let Some(last) = page.last() else { break };
             before = Some(last.ordinal);
-            found.extend(page.iter().filter_map(|record| match &*record.body {
-                RecordBody::ApprovalRequested(asked) if pending.iter().any(|one| one.approval == asked.approval) => {
-                    Some(asked.clone())
-                }
-                _ => None,
-            }));
+            found.extend(page.iter().filter_map(|record| wanted(&record.body)));
         }
         Ok(found)
     }
@@ -191,6 +228,31 @@ impl Reader {
     }
 }
 
+/// What a session keeps beside its items.
+impl Reader {
+    /// What is known of a blob; none when the session keeps none by this reference.
+    ///
+    /// # Errors
+    /// The journal can't be read.
+    pub async fn blob_info(&self, session: &SessionId, blob: &BlobReference) -> Result<Option<BlobInfo>, HostError> {
+        Ok(self.journal.blob_info(&self.tenant, session, blob).await?)
+    }
+
+    /// Bytes of a blob from `offset`, at most 1 MiB of them, and none of them at or past its end; none when the session keeps none
+    /// by this reference.
+    ///
+    /// # Errors
+    /// The journal can't be read, or the blob is damaged.
+    pub async fn blob_read(
+        &self,
+        session: &SessionId,
+        blob: &BlobReference,
+        offset: u64,
+    ) -> Result<Option<Vec<u8>>, HostError> {
+        Ok(self.journal.blob_read(&self.tenant, session, blob, offset, usize::MAX).await?)
+    }
+}
+
 impl std::fmt::Debug for Reader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Reader").field("tenant", &self.tenant).finish_non_exhaustive()
@@ -217,6 +279,11 @@ fn turn_view(turn: &Turn) -> TurnView {
         Phase::Completion => "completion",
     };
     TurnView { turn: turn.id.clone(), submission: turn.submission.clone(), step: turn.step, phase: phase.to_owned() }
+}
+
+fn elicitation_view(asked: ElicitationRequested) -> ElicitationView {
+    let ElicitationRequested { elicitation, turn, step, call, request, build, .. } = asked;
+    ElicitationView { elicitation, turn, step, call, request, build }
 }
 
 fn queue_view(state: &State) -> Vec<QueuedView> {

@@ -1,10 +1,12 @@
 //! What outsiders get to see of sessions and plugins. Serialised on the control socket: fields may be added, never renamed.
 
+use std::collections::BTreeMap;
+
 use mainstay_protocol::{
-    AcceptedOrdinal, ApprovalId, CallIndex, Digest, Ordinal, PluginName, RouteName, SessionId, StepIndex, SubmissionId,
-    Timestamp, TurnId,
+    AcceptedOrdinal, ApprovalId, CallIndex, Digest, ElicitationId, Ordinal, PluginName, RouteName, SessionId,
+    StepIndex, SubmissionId, Timestamp, TurnId,
     op::Labels,
-    record::v1::{ContextOwner, Reason},
+    record::v1::{ActivityChanged, Archive, Build, ContextOwner, OperationBegun, Reason, TurnOutcome},
     tool::ToolDefinition,
 };
 use serde::{Deserialize, Serialize};
@@ -50,6 +52,27 @@ pub struct SessionView {
     pub queue: Vec<QueuedView>,
     /// The approvals that wait for an answer, in call order.
     pub approvals: Vec<ApprovalView>,
+    /// The forms that wait for an answer, in the order in which they were asked.
+    #[serde(default)]
+    pub elicitations: Vec<ElicitationView>,
+    /// How the last turn ended.
+    #[serde(default)]
+    pub last_outcome: Option<TurnOutcome>,
+    /// What the session is about, as those who run it told; untrusted.
+    #[serde(default)]
+    pub activity: Option<ActivityChanged>,
+    /// The owned operation that runs.
+    #[serde(default)]
+    pub operation: Option<OperationBegun>,
+    /// What the last checkpoint that ended well wrote.
+    #[serde(default)]
+    pub archive: Option<Archive>,
+    /// Why the last checkpoint failed, unless one ended well after it; untrusted.
+    #[serde(default)]
+    pub checkpoint_warning: Option<String>,
+    /// The builds, by the SHA-256 of their components, without which the session does not run.
+    #[serde(default)]
+    pub requires: BTreeMap<PluginName, Digest>,
     /// Why the session's driver stopped, if it did.
     pub stopped: Option<String>,
 }
@@ -95,6 +118,23 @@ pub struct ApprovalView {
     pub arguments: String,
     /// Who asks and why; untrusted where a plugin wrote it.
     pub reasons: Vec<Reason>,
+}
+
+/// A form that waits for an answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ElicitationView {
+    /// The question.
+    pub elicitation: ElicitationId,
+    /// The turn that asks.
+    pub turn: TurnId,
+    /// For a call that asks, its step.
+    pub step: Option<StepIndex>,
+    /// For a call that asks, which one.
+    pub call: Option<CallIndex>,
+    /// What is asked: JSON text of an object that describes the form; untrusted where a plugin wrote it.
+    pub request: String,
+    /// The plugin that asks.
+    pub build: Option<Build>,
 }
 
 /// An active plugin.

@@ -6,7 +6,12 @@ use rusqlite::Connection;
 /// Takes the next epoch; whoever had the one before writes nothing any more.
 pub(crate) fn take(connection: &Connection) -> rusqlite::Result<i64> {
     let sql = "UPDATE lease SET holder = randomblob(16), epoch = epoch + 1 RETURNING epoch";
-    connection.query_row(sql, [], |row| row.get(0))
+    // In a transaction with an end of its own: the statement alone would be committed when it is reset, and an error there is
+    // lost.
+    let transaction = connection.unchecked_transaction()?;
+    let epoch = transaction.query_row(sql, [], |row| row.get(0))?;
+    transaction.commit()?;
+    Ok(epoch)
 }
 
 /// The epoch that counts.

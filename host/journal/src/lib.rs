@@ -6,34 +6,46 @@
 //!
 //! This crate knows nothing of WebAssembly, HTTP or the driver, and no type of SQLite leaves it.
 
+pub mod backup;
 mod codec;
 mod committed;
 mod connection;
 mod errors;
+mod feed;
+mod folder_copy;
 mod journal;
 mod lease;
 mod lock;
+mod log_file;
+mod log_guard;
 mod metrics;
 mod migrations;
+mod payload;
 mod query;
 mod read;
+mod read_only;
+pub mod restore;
 mod schema;
 mod sqlite;
+pub mod stats;
 pub mod testing;
 mod transition;
-mod verify;
+pub mod verify;
 mod write;
 mod writer;
 
 pub use committed::Committed;
 pub use errors::{CommitError, OpenError, ReadError};
+pub use feed::{DamagedEvent, FeedDelivery, FeedFilter, FeedPage, FeedQuery, FeedSubscription};
 pub use journal::{Journal, host_session, host_tenant};
-pub use metrics::Metrics;
+pub use metrics::{Histogram, Metrics, ReserveState};
 pub use query::{
-    Damage, Damaged, Direction, MAX_PAGE, OpenedSession, Page, Place, Range, SessionCursor, SessionRow, SessionsQuery,
+    Damage, Damaged, Direction, Execution, MAX_PAGE, OpenedSession, Page, Place, Range, RunState, SessionCursor,
+    SessionRow, SessionsQuery,
 };
+pub use read::{Batch, Replay};
+pub use read_only::ReadOnlyJournal;
 pub use sqlite::{Options, Probe, SqliteJournal};
 pub use transition::{
     Commit, GenerationChange, GenerationOrigin, GenerationRow, NewSubmission, Priority, StateWrite, Transition,
 };
-pub use verify::Verdict;

@@ -1,33 +1,74 @@
-//! The road from any older format to this one: an append-only list, one transaction each.
+//! The road from any older format to this one: an append-only list of steps, one transaction each. A crash leaves the format
+//! before a step or the one after it. Before a step that older builds can't follow, a whole copy of the store is kept.
+
+mod copy;
+mod format_2;
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
-use crate::{OpenError, schema};
+use crate::{OpenError, ReadError, schema};
 
-/// The text of each format, in order. Format n is the first n of them. Never edit a released one.
-const MIGRATIONS: &[&str] = &[schema::V1];
+/// What makes a format out of the one before it. Never edit a released one.
+struct Step {
+    sql: &'static str,
+    /// What SQL alone can't do well; in the same transaction.
+    fill: Option<fn(&Connection) -> rusqlite::Result<()>>,
+    /// Whether builds that know only the format before it can't use the store any more.
+    breaking: bool,
+}
+
+/// Format n is the first n of these.
+const STEPS: &[Step] = &[
+    Step { sql: schema::V1, fill: None, breaking: false },
+    Step { sql: schema::V2, fill: Some(format_2::fill_executions), breaking: true },
+];
 
 /// The format that this build writes.
-pub(crate) const FORMAT: u32 = MIGRATIONS.len() as u32;
+pub(crate) const FORMAT: u32 = STEPS.len() as u32;
+
+const DOING: &str = "bring the journal to this build's format";
 
 /// Refuses a store that is not ours, or that a newer build keeps for itself.
 pub(crate) fn check(connection: &Connection) -> Result<(), OpenError> {
-    inspect(connection).map(drop)
+    inspect(connection, FORMAT).map(drop)
 }
 
-/// Brings the store to this build's format.
-pub(crate) fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
-    loop {
-        let found = inspect(connection)?;
-        let Some(migration) = MIGRATIONS.get(found as usize) else {
-            return Ok(());
-        };
-        apply(connection, found, migration).map_err(OpenError::sqlite("bring the journal to this build's format"))?;
+/// Refuses a store that only a writer can bring to this build's format: readers never change anything.
+pub(crate) fn check_for_reading(connection: &Connection) -> Result<(), ReadError> {
+    let found: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    if found < FORMAT { Err(ReadError::TooOld { found, needed: FORMAT }) } else { Ok(()) }
+}
+
+/// The format of a store that can be read as it is.
+pub(crate) fn inspect_for_reading(connection: &Connection) -> Result<u32, OpenError> {
+    match inspect(connection, FORMAT)? {
+        0 => Err(OpenError::NoJournal),
+        found if found < FORMAT => Err(OpenError::TooOld { found, needed: FORMAT }),
+        found => Ok(found),
     }
 }
 
-/// The format of the store, if this build may use it.
-fn inspect(connection: &Connection) -> Result<u32, OpenError> {
+/// Brings the store in a file to this build's format. Whoever calls this holds the folder.
+pub(crate) fn migrate(connection: &mut Connection, file: &Path) -> Result<(), OpenError> {
+    loop {
+        let found = inspect(connection, FORMAT)?;
+        let Some(step) = STEPS.get(found as usize) else {
+            return Ok(());
+        };
+        if step.breaking && holds_sessions(connection).map_err(OpenError::sqlite(DOING))? {
+            copy::keep(connection, file, found)?;
+        }
+        apply(connection, found, step)?;
+        tracing::debug!(format = found + 1, "the journal has a new format");
+    }
+}
+
+/// The format of the store, if a build that supports some format may use it.
+fn inspect(connection: &Connection, supported: u32) -> Result<u32, OpenError> {
     let doing = "read the journal's format";
     let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
     let found = pragma("user_version").map_err(OpenError::sqlite(doing))?;
@@ -37,10 +78,10 @@ fn inspect(connection: &Connection) -> Result<u32, OpenError> {
         return Err(OpenError::NotAJournal);
     }
     let found = u32::try_from(found).map_err(|_| OpenError::NotAJournal)?;
-    if found > FORMAT {
+    if found > supported {
         let minimum = minimum_compatible(connection).map_err(OpenError::sqlite(doing))?.unwrap_or(found);
-        if minimum > FORMAT {
-            return Err(OpenError::TooNew { found, minimum, supported: FORMAT });
+        if minimum > supported {
+            return Err(OpenError::TooNew { found, minimum, supported });
         }
     }
     Ok(found)
@@ -50,56 +91,47 @@ fn has_tables(connection: &Connection) -> rusqlite::Result<bool> {
     connection.query_row("SELECT EXISTS (SELECT 1 FROM sqlite_schema)", [], |row| row.get(0))
 }
 
+fn holds_sessions(connection: &Connection) -> rusqlite::Result<bool> {
+    connection.query_row("SELECT EXISTS (SELECT 1 FROM sessions)", [], |row| row.get(0))
+}
+
 fn minimum_compatible(connection: &Connection) -> rusqlite::Result<Option<u32>> {
     let sql = "SELECT value FROM meta WHERE key = 'minimum_compatible_version'";
     connection.query_row(sql, [], |row| row.get(0)).optional()
 }
 
-fn apply(connection: &mut Connection, from: u32, migration: &str) -> rusqlite::Result<()> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    transaction.execute_batch(migration)?;
-    transaction.pragma_update(None, "application_id", schema::APPLICATION_ID)?;
-    transaction.pragma_update(None, "user_version", from + 1)?;
-    transaction.commit()
+/// Foreign keys are off meanwhile, so that tables can be made anew, and are looked at before the commit. The switch has no
+/// effect inside a transaction.
+fn apply(connection: &mut Connection, from: u32, step: &Step) -> Result<(), OpenError> {
+    let switch = |connection: &Connection, on: bool| {
+        connection.pragma_update(None, "foreign_keys", on).map_err(OpenError::sqlite(DOING))
+    };
+    switch(connection, false)?;
+    let done = transact(connection, from, step);
+    switch(connection, true)?;
+    done
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_fresh_store_has_this_builds_format_and_migrating_twice_changes_nothing() {
-        let mut connection = Connection::open_in_memory().unwrap();
-        migrate(&mut connection).unwrap();
-        let shape = |connection: &Connection| -> Vec<String> {
-            let mut statement =
-                connection.prepare("SELECT sql FROM sqlite_schema WHERE sql NOT NULL ORDER BY name").unwrap();
-            statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
-        };
-        let before = shape(&connection);
-        migrate(&mut connection).unwrap();
-        assert_eq!(shape(&connection), before);
-        assert_eq!(inspect(&connection).unwrap(), FORMAT);
+fn transact(connection: &mut Connection, from: u32, step: &Step) -> Result<(), OpenError> {
+    let sqlite = || OpenError::sqlite(DOING);
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sqlite())?;
+    transaction.execute_batch(step.sql).map_err(sqlite())?;
+    if let Some(fill) = step.fill {
+        fill(&transaction).map_err(sqlite())?;
     }
+    check_references(&transaction)?;
+    transaction.pragma_update(None, "application_id", schema::APPLICATION_ID).map_err(sqlite())?;
+    transaction.pragma_update(None, "user_version", from + 1).map_err(sqlite())?;
+    transaction.commit().map_err(sqlite())
+}
 
-    #[test]
-    fn a_newer_store_is_used_only_when_it_says_so() {
-        let mut connection = Connection::open_in_memory().unwrap();
-        migrate(&mut connection).unwrap();
-        connection.pragma_update(None, "user_version", FORMAT + 2).unwrap();
-        assert!(migrate(&mut connection).is_ok(), "it is compatible with format 1");
-        let sql = "UPDATE meta SET value = ?1 WHERE key = 'minimum_compatible_version'";
-        connection.execute(sql, [FORMAT + 1]).unwrap();
-        let error = migrate(&mut connection).unwrap_err();
-        assert!(
-            matches!(error, OpenError::TooNew { found, minimum, supported: FORMAT } if (found, minimum) == (FORMAT + 2, FORMAT + 1))
-        );
-    }
-
-    #[test]
-    fn another_programs_database_is_left_alone() {
-        let mut connection = Connection::open_in_memory().unwrap();
-        connection.execute_batch("CREATE TABLE theirs (a)").unwrap();
-        assert!(matches!(migrate(&mut connection), Err(OpenError::NotAJournal)));
+fn check_references(connection: &Connection) -> Result<(), OpenError> {
+    let dangling = connection.query_row("PRAGMA foreign_key_check", [], |row| row.get::<_, String>(0)).optional();
+    match dangling.map_err(OpenError::sqlite(DOING))? {
+        None => Ok(()),
+        Some(table) => {
+            tracing::error!(table, "a row of the journal refers to another one that is missing");
+            Err(OpenError::Corrupt)
+        }
     }
 }

@@ -1,7 +1,13 @@
 //! What is asked of the journal, and the shapes of the answers.
 
-use mainstay_protocol::{ItemId, Ordinal, RouteName, SessionId, TenantId, Timestamp, op::Labels};
+use mainstay_protocol::{
+    AcceptedOrdinal, ItemId, Ordinal, RouteName, SessionId, SubmissionId, TenantId, Timestamp, TurnId,
+    model::Usage,
+    op::Labels,
+    record::v1::{StopReason, TurnOutcome},
+};
 use mainstay_session::State;
+use serde::{Deserialize, Serialize};
 
 /// Rows that a page holds at most; more is cut to this.
 pub const MAX_PAGE: u32 = 1_000;
@@ -81,6 +87,8 @@ pub enum Place {
     Record(Ordinal),
     /// A transcript item.
     Item(ItemId),
+    /// A turn, by its number.
+    Execution(u64),
     /// A queued message, by its number.
     Queued(u64),
     /// The state.
@@ -89,8 +97,10 @@ pub enum Place {
     Session,
 }
 
-/// What is wrong with a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What is wrong with a row. Pages of rows report the first two, and pages of turns also records that are missing or of another
+/// turn; the others only a verification finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Damage {
     /// A column has an impossible value.
     Shape,
@@ -102,6 +112,16 @@ pub enum Damage {
     Missing,
     /// The row is there, and what refers to it says otherwise.
     Reference,
+    /// A count or a summary is not what it counts.
+    Count,
+    /// What comes in pairs is alone: a start without its end, a call without its result.
+    Pair,
+    /// The stored state is not what the records give.
+    Replay,
+    /// The row belongs to nothing.
+    Orphan,
+    /// A page of the file breaks SQLite's own rules, or can't be read.
+    Page,
 }
 
 /// A session as it is resumed: its state and its queue, not its history.
@@ -113,7 +133,7 @@ pub struct OpenedSession {
     pub head: Ordinal,
     /// When it was created.
     pub created_at: Timestamp,
-    /// The time of its last record.
+    /// The latest time of any of its records.
     pub active_at: Timestamp,
     /// Owner, workspace, origin.
     pub labels: Labels,
@@ -132,7 +152,7 @@ pub struct SessionRow {
     pub head: Ordinal,
     /// When it was created.
     pub created_at: Timestamp,
-    /// The time of its last record.
+    /// The latest time of any of its records.
     pub active_at: Timestamp,
     /// `idle`, `queued`, `running`, `waiting` or `parked`.
     pub phase: String,
@@ -164,4 +184,63 @@ pub struct SessionsQuery {
     pub limit: u32,
     /// Only what comes after this place in the list.
     pub before: Option<SessionCursor>,
+}
+
+/// One turn in a few words, from the records with which it began and ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Execution {
+    /// Counts the session's turns from 1.
+    pub number: u64,
+    /// The turn.
+    pub turn: TurnId,
+    /// The op that brought its message.
+    pub submission: SubmissionId,
+    /// The message's number.
+    pub accepted: AcceptedOrdinal,
+    /// The record with which it began.
+    pub first: Ordinal,
+    /// The one with which it ended; none while it runs.
+    pub last: Option<Ordinal>,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// When it ended; none while it runs.
+    pub ended_at: Option<Timestamp>,
+    /// Whether it runs, and if not, how it counts.
+    pub state: RunState,
+    /// How it ended, as the feed tells it; none while it runs.
+    pub outcome: Option<TurnOutcome>,
+    /// Why, for everything but plain completion.
+    pub stop_reason: Option<StopReason>,
+    /// Steps whose output was accepted; 0 while it runs, as all that follows.
+    pub steps: u32,
+    /// Calls that got a result.
+    pub tool_calls: u32,
+    /// Those of them whose result is an error.
+    pub failed_tool_calls: u32,
+    /// What all attempts cost together.
+    pub usage: Usage,
+}
+
+/// How a turn counts: each that is not running is a run, and the aborted ones are counted apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RunState {
+    /// It has not ended.
+    Running,
+    /// It ended as the model meant it.
+    Completed,
+    /// A person or the runtime called it off.
+    Aborted,
+    /// It could not go on, or a hook rejected its message.
+    Failed,
+}
+
+impl RunState {
+    /// As what a turn counts that ended so.
+    pub const fn of(outcome: TurnOutcome) -> Self {
+        match outcome {
+            TurnOutcome::Completed => Self::Completed,
+            TurnOutcome::Cancelled | TurnOutcome::Interrupted => Self::Aborted,
+            TurnOutcome::Rejected | TurnOutcome::Failed => Self::Failed,
+        }
+    }
 }

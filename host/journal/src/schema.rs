@@ -186,7 +186,7 @@ INSERT INTO lease VALUES (1, x'', 0);
 /// Format 2: the feed can be filtered, turns have a summary of their own, sessions can be forgotten, and large payloads lie once in a
 /// table of their own. A build of format 1 would leave columns of this one empty, so it must not write here.
 ///
-/// Foreign keys are off while this runs: `heads` is made anew.
+/// Foreign keys are off while this runs: `heads` is made anew. `migrations/format_2.rs` then fills `executions`.
 pub(crate) const V2: &str = "
 -- The kind of an event, so that a filter finds it without its record.
 ALTER TABLE feed ADD COLUMN kind INTEGER;
@@ -194,7 +194,8 @@ UPDATE feed SET kind = (SELECT kind FROM records r
     WHERE r.tenant = feed.tenant AND r.session = feed.session AND r.ordinal = feed.ordinal);
 
 -- `heads` without the reference to `sessions`: the name of a forgotten session goes at once, its rows follow piece by piece.
--- `operating` tells whether an owned operation runs. `accepted`, `aborted`, `items` and `context_epoch` only ever rise.
+-- `operating` tells whether an owned operation runs. `turns`, `aborted`, `accepted`, `item` and `context_epoch` are in the state too,
+-- and only ever rise: a commit is held against them.
 CREATE TABLE heads_2 (
     tenant        INTEGER NOT NULL,
     session       INTEGER NOT NULL,
@@ -215,8 +216,13 @@ CREATE TABLE heads_2 (
     checksum      BLOB,
     PRIMARY KEY (tenant, session)
 ) STRICT;
-INSERT INTO heads_2 (tenant, session, head, chain, active_at, minute, busy, phase, route, turns, state, checksum)
-    SELECT tenant, session, head, chain, active_at, minute, busy, phase, route, turns, state, checksum FROM heads;
+INSERT INTO heads_2 (tenant, session, head, chain, active_at, minute, busy, phase, route, turns, aborted, accepted, item,
+                     context_epoch, state, checksum)
+    SELECT tenant, session, head, chain, active_at, minute, busy, phase, route, turns,
+           ifnull(CAST(json ->> '$.aborted_runs' AS INTEGER), 0), ifnull(CAST(json ->> '$.accepted' AS INTEGER), 0),
+           ifnull(CAST(json ->> '$.last_item' AS INTEGER), 0), ifnull(CAST(json ->> '$.context_epoch' AS INTEGER), 0),
+           state, checksum
+    FROM (SELECT *, CASE WHEN json_valid(CAST(state AS TEXT)) THEN CAST(state AS TEXT) END AS json FROM heads);
 DROP TABLE heads;
 ALTER TABLE heads_2 RENAME TO heads;
 -- Query: `sessions`, the list of a tenant, newest activity first; those of one minute are sorted when they are read.
@@ -249,24 +255,34 @@ CREATE TABLE forgotten (
 -- Query: what is still to be removed, at start and after each group. It holds only sessions of which rows are left.
 CREATE INDEX forgotten_with_rows ON forgotten (session) WHERE session IS NOT NULL;
 
--- Large payloads, once a tenant. `uses` counts the sessions that refer to one; at none it is removed.
+-- Large payloads, once a tenant. Its number is that of its first piece. `uses` counts the sessions that refer to it; at none it is
+-- removed.
 CREATE TABLE blobs (
     blob   INTEGER NOT NULL PRIMARY KEY,
     tenant INTEGER NOT NULL REFERENCES tenants (tenant),
     digest BLOB    NOT NULL,
     size   INTEGER NOT NULL,
-    uses   INTEGER NOT NULL,
-    bytes  BLOB    NOT NULL
+    uses   INTEGER NOT NULL
 ) STRICT;
 -- Query: a payload by its digest, when one is stored or fetched.
 CREATE UNIQUE INDEX blobs_by_digest ON blobs (tenant, digest);
 
--- Which sessions refer to which payloads, and how often: a payload is fetched through its session and never by digest alone.
+-- The bytes of payloads, 256 KiB a row: apart, so that counting uses rewrites none of them, and in pieces with checksums, so that a
+-- part is read and checked without the rest. The pieces of a payload have numbers in a row; a payload of no bytes has one.
+CREATE TABLE blob_pieces (
+    piece    INTEGER NOT NULL PRIMARY KEY,
+    checksum BLOB    NOT NULL,
+    bytes    BLOB    NOT NULL
+) STRICT;
+
+-- Which sessions refer to which payloads, and how often: a payload is fetched through its session and never by digest alone. One
+-- that a session keeps beside its items has a media type: only these are fetched by a reference.
 CREATE TABLE blob_uses (
-    tenant  INTEGER NOT NULL,
-    session INTEGER NOT NULL,
-    blob    INTEGER NOT NULL,
-    uses    INTEGER NOT NULL,
+    tenant     INTEGER NOT NULL,
+    session    INTEGER NOT NULL,
+    blob       INTEGER NOT NULL,
+    uses       INTEGER NOT NULL,
+    media_type TEXT,
     PRIMARY KEY (tenant, session, blob),
     FOREIGN KEY (tenant, session) REFERENCES heads (tenant, session)
 ) STRICT, WITHOUT ROWID;

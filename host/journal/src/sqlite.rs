@@ -2,35 +2,42 @@
 
 use std::{
     fmt,
-    num::NonZeroUsize,
+    num::{NonZeroU64, NonZeroUsize},
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use futures::future::BoxFuture;
 use mainstay_protocol::{
-    AcceptedOrdinal, Digest, ItemId, Ordinal, PluginName, SessionId, SubmissionId, TenantId,
+    AcceptedOrdinal, Digest, ItemId, Ordinal, PluginName, Seq, SessionId, SubmissionId, TenantId, Timestamp,
+    blob::{BlobInfo, BlobReference},
     content::Item,
+    cursor::Cursor,
     op::Accepted,
     record::{NewRecord, StoredRecord},
 };
 use mainstay_session::QueuedMessage;
+use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use crate::{
-    Commit, CommitError, Committed, GenerationChange, GenerationRow, Journal, Metrics, OpenError, OpenedSession, Page,
-    Range, ReadError, SessionRow, SessionsQuery, Transition, Verdict,
+    Commit, CommitError, Committed, Execution, FeedFilter, FeedPage, FeedQuery, FeedSubscription, GenerationChange,
+    GenerationRow, Journal, Metrics, OpenError, OpenedSession, Page, Range, ReadError, Replay, SessionRow,
+    SessionsQuery, Transition,
     connection::{self, StoreFile},
+    feed::Live,
+    lease,
     lock::{FolderLock, private_file, sync_folder},
-    migrations,
+    log_file, migrations,
     read::{self, Pool},
-    verify,
-    write::{AppendHostRecords, CommitTransition, Job, Lane, Prepared, SetGlobal},
-    writer::Writer,
+    restore, verify,
+    write::{AppendHostRecords, CommitTransition, Forget, Job, Lane, Prepared, SetGlobal},
+    writer::{Reserve, Writer},
 };
 
-/// Called at named points of the writer: `journal.before-commit`, `journal.after-commit`, `journal.before-reply`. Tests kill the
-/// process there.
+/// Called at named points of the writer: `journal.before-commit`, `journal.after-commit`, `journal.before-reply`, and
+/// `journal.reserve-spent` after the disk reserve was given up. Tests kill the process there.
+/// `journal.log-renewed` when opening wrote the log of an earlier host anew.
 pub type Probe = Arc<dyn Fn(&'static str) + Send + Sync>;
 
 /// How to open a journal.
@@ -39,10 +46,19 @@ pub type Probe = Arc<dyn Fn(&'static str) + Send + Sync>;
 pub struct Options {
     /// Jobs that may wait for the writer; more make their callers wait.
     pub queue: NonZeroUsize,
+    /// Jobs of one session that may wait there; more make their callers wait, and leave the queue to other sessions.
+    pub lane: NonZeroUsize,
     /// Jobs that one transaction may hold.
     pub group: NonZeroUsize,
     /// Connections that may read at once.
     pub readers: NonZeroUsize,
+    /// Bytes on the disk that are kept so that what must end can be written when the disk is full.
+    pub reserve: NonZeroU64,
+    /// Bytes to which the write-ahead log may grow while a reader keeps it from being moved into the database. One group may still go
+    /// beyond; after it only what must end is written.
+    pub log: NonZeroU64,
+    /// How far a follower of the feed may be behind before it has to read the journal, in commits; large ones count as several.
+    pub feed_buffer: NonZeroUsize,
     /// Called at named points.
     pub probe: Option<Probe>,
     /// The SQLite file system to use instead of the platform's; it must have been registered. Tests inject faults with it.
@@ -52,15 +68,27 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         let number = |number| NonZeroUsize::new(number).expect("not zero");
-        Self { queue: number(1_024), group: number(128), readers: number(4), probe: None, vfs: None }
+        let bytes = |number| NonZeroU64::new(number).expect("not zero");
+        Self {
+            queue: number(1_024),
+            lane: number(32),
+            group: number(128),
+            readers: number(4),
+            reserve: bytes(4 << 20),
+            log: bytes(256 << 20),
+            feed_buffer: number(256),
+            probe: None,
+            vfs: None,
+        }
     }
 }
 
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { queue, group, readers, probe, vfs } = self;
+        let Self { queue, lane, group, readers, reserve, log, feed_buffer, probe, vfs } = self;
         let mut debug = f.debug_struct("Options");
-        debug.field("queue", queue).field("group", group).field("readers", readers).field("vfs", vfs);
+        debug.field("queue", queue).field("lane", lane).field("group", group).field("readers", readers);
+        debug.field("reserve", reserve).field("log", log).field("feed_buffer", feed_buffer).field("vfs", vfs);
         debug.field("probe", &probe.as_ref().map(|_| "..")).finish()
     }
 }
@@ -73,6 +101,7 @@ pub struct SqliteJournal {
     // and the folder is let go at the end.
     readers: Readers,
     writer: Writer,
+    feed: Arc<Live>,
     folder: PathBuf,
     _lock: FolderLock,
 }
@@ -87,25 +116,26 @@ impl Drop for Readers {
 }
 
 impl SqliteJournal {
-    /// Takes the folder, making it if need be, and opens its journal, bringing it to this build's format. Blocks; short.
+    /// Takes the folder, making it if need be, and opens its journal, bringing it to this build's format: before a step that older
+    /// builds can't follow, a copy is kept beside it (`journal.sqlite.format-1`), which takes as much room. Blocks; short otherwise.
     ///
     /// # Errors
     /// Another host has the folder, a newer build wrote the journal, or the file system refused.
     pub fn open(folder: &Path, options: Options) -> Result<Self, OpenError> {
         let lock = FolderLock::take(folder)?;
+        restore::finish_pending(folder)?;
         let file = StoreFile::of(folder, options.vfs);
-        // Made by us and not by SQLite, so that nobody else can read it; its companions inherit that.
-        private_file(&file.path).map_err(OpenError::io("create the journal"))?;
-        // Looked at before anything is written: what is not ours is left as it is.
-        let reader = connection::open_reader(&file).map_err(OpenError::sqlite("open the journal"))?;
-        migrations::check(&reader)?;
-        drop(reader);
-        let mut connection = connection::open_writer(&file).map_err(OpenError::sqlite("open the journal"))?;
-        migrations::migrate(&mut connection)?;
-        sync_folder(folder).map_err(OpenError::io("make the data folder durable"))?;
+        let mut reserve = Reserve::find(folder, options.reserve.get());
+        let (connection, epoch) = match open_store(folder, &file, options.probe.as_ref()) {
+            // What must end can then be ended, and people can look at the rest.
+            Err(OpenError::DiskFull) if reserve.give_up() => open_store(folder, &file, options.probe.as_ref())?,
+            opened => opened?,
+        };
         let readers = Readers(Pool::new(file.clone(), options.readers.get()));
-        let writer = Writer::start(file, connection, options)?;
-        Ok(Self { readers, writer, folder: folder.to_owned(), _lock: lock })
+        let latest = read::latest(&connection).map_err(OpenError::reading("read the end of the feed"))?;
+        let feed = Arc::new(Live::new(latest, options.feed_buffer));
+        let writer = Writer::start(file, epoch, connection, reserve, feed.clone(), options)?;
+        Ok(Self { readers, writer, feed, folder: folder.to_owned(), _lock: lock })
     }
 
     /// The data folder.
@@ -117,9 +147,12 @@ impl SqliteJournal {
     ///
     /// # Errors
     /// The store can't be read.
-    pub async fn verify(&self, tenant: &TenantId, session: &SessionId) -> Result<Option<Verdict>, ReadError> {
+    pub async fn verify(&self, tenant: &TenantId, session: &SessionId) -> Result<Option<verify::Report>, ReadError> {
         let lane = lane(tenant, session);
-        self.readers.0.run(move |connection| verify::session(connection, &lane)).await
+        self.readers
+            .0
+            .run(move |connection| verify::one(connection, &lane, verify::Depth::Full, migrations::FORMAT, &mut |_| {}))
+            .await
     }
 
     pub(crate) async fn write<T, J>(
@@ -132,6 +165,37 @@ impl SqliteJournal {
         let (reply, answer) = oneshot::channel();
         self.writer.submit(Box::new(make(reply)?)).await?;
         answer.await.unwrap_or(Err(CommitError::Closed))
+    }
+}
+
+/// The connection that writes, on a store of this build's format, and the epoch of its lease.
+fn open_store(folder: &Path, file: &StoreFile, probe: Option<&Probe>) -> Result<(Connection, i64), OpenError> {
+    // Made by us and not by SQLite, so that nobody else can read it; its companions inherit that.
+    private_file(&file.path).map_err(OpenError::io("create the journal"))?;
+    // Looked at before anything is written: what is not ours is left as it is.
+    look_at(file)?;
+    let mut connection = connection::open_writer(file).map_err(OpenError::sqlite("open the journal"))?;
+    if log_file::renew(&connection, &file.path)?
+        && let Some(probe) = probe
+    {
+        probe("journal.log-renewed");
+    }
+    migrations::migrate(&mut connection, &file.path)?;
+    sync_folder(folder).map_err(OpenError::io("make the data folder durable"))?;
+    let epoch = lease::take(&connection).map_err(OpenError::sqlite("take the journal's lease"))?;
+    Ok((connection, epoch))
+}
+
+/// Refuses a store that this build must not use. Nothing is written, unless a host was cut off before the journal had its
+/// write-ahead log: then its rollback journal is applied first, as any opening would.
+fn look_at(file: &StoreFile) -> Result<(), OpenError> {
+    let reader = connection::open_reader(file).map_err(OpenError::sqlite("open the journal"))?;
+    match migrations::check(&reader) {
+        Err(OpenError::Sqlite { code: rusqlite::ffi::SQLITE_READONLY_ROLLBACK, .. }) => {
+            drop(reader);
+            migrations::check(&connection::open_to_roll_back(file).map_err(OpenError::sqlite("open the journal"))?)
+        }
+        checked => checked,
     }
 }
 
@@ -150,6 +214,16 @@ impl Journal for SqliteJournal {
         generations: Vec<GenerationChange>,
     ) -> BoxFuture<'_, Result<Committed<Vec<StoredRecord>>, CommitError>> {
         Box::pin(self.write(|reply| AppendHostRecords::new(records, generations, reply)))
+    }
+
+    fn forget<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        session: &'a SessionId,
+        at: Timestamp,
+    ) -> BoxFuture<'a, Result<Committed<()>, CommitError>> {
+        let lane = lane(tenant, session);
+        Box::pin(self.write(move |reply| Ok(Forget { lane, at, reply })))
     }
 
     fn set_global(&self, key: String, value: Option<Vec<u8>>) -> BoxFuture<'_, Result<(), CommitError>> {
@@ -178,6 +252,10 @@ impl Journal for SqliteJournal {
         Box::pin(self.readers.0.run(read::sessions_with_work))
     }
 
+    fn sessions_with_operations(&self) -> BoxFuture<'_, Result<Vec<SessionRow>, ReadError>> {
+        Box::pin(self.readers.0.run(read::sessions_with_operations))
+    }
+
     fn records<'a>(
         &'a self,
         tenant: &'a TenantId,
@@ -186,6 +264,16 @@ impl Journal for SqliteJournal {
     ) -> BoxFuture<'a, Result<Page<StoredRecord>, ReadError>> {
         let lane = lane(tenant, session);
         Box::pin(self.readers.0.run(move |connection| read::records(connection, &lane, &range)))
+    }
+
+    fn executions<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        session: &'a SessionId,
+        range: Range<u64>,
+    ) -> BoxFuture<'a, Result<Page<Execution>, ReadError>> {
+        let lane = lane(tenant, session);
+        Box::pin(self.readers.0.run(move |connection| read::executions(connection, &lane, &range)))
     }
 
     fn items<'a>(
@@ -206,6 +294,28 @@ impl Journal for SqliteJournal {
     ) -> BoxFuture<'a, Result<Option<QueuedMessage>, ReadError>> {
         let lane = lane(tenant, session);
         Box::pin(self.readers.0.run(move |connection| read::queued(connection, &lane, accepted)))
+    }
+
+    fn blob_info<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        session: &'a SessionId,
+        blob: &'a BlobReference,
+    ) -> BoxFuture<'a, Result<Option<BlobInfo>, ReadError>> {
+        let (lane, blob) = (lane(tenant, session), *blob);
+        Box::pin(self.readers.0.run(move |connection| read::blob_info(connection, &lane, &blob)))
+    }
+
+    fn blob_read<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        session: &'a SessionId,
+        blob: &'a BlobReference,
+        offset: u64,
+        max: usize,
+    ) -> BoxFuture<'a, Result<Option<Vec<u8>>, ReadError>> {
+        let (lane, blob) = (lane(tenant, session), *blob);
+        Box::pin(self.readers.0.run(move |connection| read::blob_read(connection, &lane, &blob, offset, max)))
     }
 
     fn submission<'a>(
@@ -257,7 +367,29 @@ impl Journal for SqliteJournal {
         Box::pin(self.readers.0.run(move |connection| read::generation_history(connection, &plugin)))
     }
 
+    fn feed(&self, query: FeedQuery) -> BoxFuture<'_, Result<FeedPage, ReadError>> {
+        let FeedQuery { filter, after, limit } = query;
+        Box::pin(self.readers.0.run(move |connection| read::feed(connection, &filter, after, limit)))
+    }
+
+    fn feed_start(&self) -> Cursor {
+        Cursor { seq: Seq(0), check: Default::default(), ..self.feed.latest() }
+    }
+
+    fn subscribe(&self, filter: FeedFilter, after: Option<Cursor>) -> FeedSubscription {
+        FeedSubscription::new(self.readers.0.clone(), &self.feed, filter, after)
+    }
+
+    fn replay<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        session: &'a SessionId,
+        batches: u32,
+    ) -> BoxFuture<'a, Result<Replay, ReadError>> {
+        Box::pin(Replay::find(self.readers.0.clone(), lane(tenant, session), batches))
+    }
+
     fn metrics(&self) -> Metrics {
-        self.writer.counters().read()
+        self.writer.metrics()
     }
 }

@@ -2,6 +2,7 @@
 
 use mainstay_protocol::{
     AcceptedOrdinal, Digest, Ordinal, PluginName, SessionId, SubmissionId, TenantId, Timestamp,
+    blob::NewBlob,
     content::Item,
     op::Accepted,
     record::{NewRecord, StoredRecord},
@@ -27,12 +28,36 @@ pub struct Transition {
     pub unqueued: Vec<AcceptedOrdinal>,
     /// The op that this answers, if it answers one.
     pub submission: Option<NewSubmission>,
+    /// Stored bytes that the session keeps beside its items, each at most [`MAX_BLOB`] bytes: by their references they are fetched.
+    ///
+    /// [`MAX_BLOB`]: mainstay_protocol::blob::MAX_BLOB
+    pub blobs: Vec<NewBlob>,
     /// What plugins write to their session state.
     pub plugin_state: Vec<StateWrite>,
     /// The session's state after the records.
     pub state: State,
     /// Whether this ends something that must be able to end.
     pub priority: Priority,
+}
+
+impl Transition {
+    /// Records and the state after them, with nothing else.
+    pub fn new(tenant: TenantId, session: SessionId, expected: Ordinal, records: Vec<NewRecord>, state: State) -> Self {
+        Self {
+            tenant,
+            session,
+            expected,
+            records,
+            items: Vec::new(),
+            queued: Vec::new(),
+            unqueued: Vec::new(),
+            submission: None,
+            blobs: Vec::new(),
+            plugin_state: Vec::new(),
+            state,
+            priority: Priority::Normal,
+        }
+    }
 }
 
 /// An op that becomes durable with its transition.
@@ -62,10 +87,11 @@ pub struct StateWrite {
 /// How much a transition matters when room is short.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Priority {
-    /// It may be refused.
+    /// It may be refused for now: on a full disk, and when the log has grown to its bound.
     #[default]
     Normal,
-    /// It ends a turn. Carried through to the writer so that a disk reserve can admit it.
+    /// It ends something that must be able to end: a turn. For these the journal keeps room on the disk, which it gives up when
+    /// the disk is full and makes again when it is not. While that room is in use nothing else is written.
     Terminal,
 }
 

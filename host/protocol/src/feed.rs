@@ -67,6 +67,15 @@ feed_kinds! {
     Unknown = "unknown";
 }
 
+impl FeedKind {
+    /// As what the feed tells a record, by its kind as it is stored, kinds of old builds among them. A kind that this build does
+    /// not tell is [`Self::Unknown`]: only a build that tells it can have put it into the feed.
+    pub fn of_record(kind: &str) -> Self {
+        let known = RecordBody::KINDS.iter().find(|known| known.name == kind).and_then(|known| known.feed);
+        known.or_else(|| crate::record::legacy_feed_kind(kind)).unwrap_or(Self::Unknown)
+    }
+}
+
 impl std::str::FromStr for FeedKind {
     type Err = UnknownFeedKind;
 

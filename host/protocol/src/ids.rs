@@ -144,7 +144,7 @@ macro_rules! number {
             /// The one after this.
             #[must_use]
             pub const fn next(self) -> Self {
-                Self(self.0 + 1)
+                Self(self.0.saturating_add(1))
             }
         }
 

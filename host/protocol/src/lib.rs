@@ -3,6 +3,7 @@
 //! This crate knows nothing of the others, does no I/O and reads no clock. Types that are written to disk or to a wire
 //! derive serde and live in versioned modules (`record::v1`); everything else is free to change.
 
+pub mod blob;
 pub mod content;
 pub mod cursor;
 mod digest;
@@ -20,7 +21,7 @@ pub mod tool;
 
 pub use digest::{Digest, InvalidDigest};
 pub use ids::{
-    AcceptedOrdinal, ApprovalId, CallIndex, CallKey, ElicitationId, InvalidId, ItemId, Ordinal, PluginName, RouteName, Seq, Sequence,
-    SessionId, StepIndex, SubmissionId, TenantId, TurnId,
+    AcceptedOrdinal, ApprovalId, CallIndex, CallKey, ElicitationId, InvalidId, ItemId, Ordinal, PluginName, RouteName,
+    Seq, Sequence, SessionId, StepIndex, SubmissionId, TenantId, TurnId,
 };
 pub use time::Timestamp;

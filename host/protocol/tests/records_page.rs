@@ -1,6 +1,8 @@
 //! `RECORDS.md` is written from the types that serialise records and feed events. `UPDATE_GOLDEN=1 cargo test -p
 //! mainstay-protocol` writes it anew.
 
+#![allow(clippy::disallowed_methods, reason = "the page is a file; only the crate itself has to do without them")]
+
 use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
 
 use mainstay_protocol::{

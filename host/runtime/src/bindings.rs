@@ -14,6 +14,7 @@ wasmtime::component::bindgen!({
     path: "../../wit",
     world: "everything",
     imports: {
+        "mainstay:plugin/blobs": async | trappable,
         "mainstay:plugin/plugin-state": async | trappable,
         "mainstay:plugin/session-state": async | trappable,
         "mainstay:plugin/transcript": async | trappable,

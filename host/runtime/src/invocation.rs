@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use mainstay_protocol::{
-    CallIndex, PluginName, SessionId, StepIndex, TenantId, TurnId, content::Item, model::ModelRequest,
+    CallIndex, PluginName, SessionId, StepIndex, TenantId, TurnId,
+    blob::{BlobInfo, BlobReference},
+    content::Item,
+    model::ModelRequest,
 };
 
 use crate::{registry::Snapshot, staged::StagedState};
@@ -80,6 +83,21 @@ pub trait PluginStateReader: Send + Sync {
     fn usage(&self) -> BoxFuture<'_, Result<StateUsage, ReadFailure>>;
 }
 
+/// Stored bytes that the session keeps, as they stood when the call began or later: they never change.
+pub trait BlobReader: Send + Sync {
+    /// What is known of a blob; none when the session keeps none by this reference.
+    fn stat<'a>(&'a self, blob: &'a BlobReference) -> BoxFuture<'a, Result<Option<BlobInfo>, ReadFailure>>;
+
+    /// Bytes from `offset`, at most `max` of them and at most 1 MiB, empty at or past the end; none when the session keeps none by
+    /// this reference.
+    fn read<'a>(
+        &'a self,
+        blob: &'a BlobReference,
+        offset: u64,
+        max: usize,
+    ) -> BoxFuture<'a, Result<Option<Vec<u8>>, ReadFailure>>;
+}
+
 /// Live news of a long call. Not durable; never blocks.
 pub trait NewsSink: Send + Sync {
     /// The plugin says how far it is. The text is untrusted.
@@ -119,6 +137,8 @@ pub struct Invocation {
     pub session_state: Option<Arc<dyn StateReader>>,
     /// The plugin's values across sessions; `unsupported` to the guest when none.
     pub plugin_state: Option<Arc<dyn PluginStateReader>>,
+    /// What the session keeps beside its items.
+    pub blobs: Option<Arc<dyn BlobReader>>,
     /// What earlier hooks of the same plugin staged for the same barrier: this call sees it over what is committed, and
     /// returns it with its own changes.
     pub staged: StagedState,
@@ -149,6 +169,7 @@ impl Invocation {
             transcript: None,
             session_state: None,
             plugin_state: None,
+            blobs: None,
             staged: StagedState::default(),
             news: None,
             snapshot: None,

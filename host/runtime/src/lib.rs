@@ -52,7 +52,8 @@ pub use hook::{Capability, Export, Hook, UnknownName};
 pub use inspect::Inspection;
 pub use interface::{PACKAGE, VERSION};
 pub use invocation::{
-    Invocation, NewsSink, PluginStateReader, ReadFailure, StateReader, StateUsage, Transcript, VersionedValue,
+    BlobReader, Invocation, NewsSink, PluginStateReader, ReadFailure, StateReader, StateUsage, Transcript,
+    VersionedValue,
 };
 pub use limits::Limits;
 pub use load::LoadRequest;

@@ -6,7 +6,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use mainstay_driver::{HostError, OpenError, SwapError};
-use mainstay_protocol::op::Refusal;
+use mainstay_protocol::{cursor::StoreEpoch, op::Refusal};
 
 use crate::wire::v1::Problem;
 
@@ -19,8 +19,32 @@ pub(crate) struct ApiError {
 
 impl ApiError {
     pub(crate) fn new(status: StatusCode, error: &str, message: impl Into<String>) -> Self {
-        let problem = Problem { error: error.to_owned(), message: message.into(), refusal: None };
+        let problem =
+            Problem { error: error.to_owned(), message: message.into(), field: None, epoch: None, refusal: None };
         Self { status, problem: Box::new(problem) }
+    }
+
+    /// One parameter or header is at fault.
+    pub(crate) fn in_field(mut self, field: &str) -> Self {
+        self.problem.field = Some(field.to_owned());
+        self
+    }
+
+    #[cfg(test)]
+    pub(crate) fn into_problem(self) -> Problem {
+        *self.problem
+    }
+
+    /// A place in the feed of another life of the store. It is gone for good: 410.
+    fn epoch_changed(epoch: StoreEpoch, message: String) -> Self {
+        let mut error = Self::new(StatusCode::GONE, "epoch_changed", message);
+        error.problem.epoch = Some(epoch.to_string());
+        error
+    }
+
+    /// The session was forgotten.
+    pub(crate) fn session_gone() -> Self {
+        Self::new(StatusCode::GONE, "session_gone", "the session was forgotten; nothing of it is left to read")
     }
 
     pub(crate) fn bad_request(message: impl Into<String>) -> Self {
@@ -45,7 +69,9 @@ impl IntoResponse for ApiError {
 
 impl From<Refusal> for ApiError {
     fn from(refusal: Refusal) -> Self {
-        let problem = Problem { error: "refused".into(), message: refusal.to_string(), refusal: Some(refusal.clone()) };
+        let message = refusal.to_string();
+        let problem =
+            Problem { error: "refused".into(), message, field: None, epoch: None, refusal: Some(refusal.clone()) };
         Self { status: refusal_status(&refusal), problem: Box::new(problem) }
     }
 }
@@ -53,13 +79,25 @@ impl From<Refusal> for ApiError {
 /// Each kind of refusal has the status that generic clients treat right: retry (429, 503), drop (404), or ask a person (409).
 const fn refusal_status(refusal: &Refusal) -> StatusCode {
     match refusal {
-        Refusal::UnknownSession { .. } | Refusal::UnknownApproval { .. } => StatusCode::NOT_FOUND,
+        Refusal::UnknownSession { .. } | Refusal::UnknownApproval { .. } | Refusal::UnknownElicitation { .. } => {
+            StatusCode::NOT_FOUND
+        }
+        Refusal::SessionGone { .. } => StatusCode::GONE,
         Refusal::SubmissionReused { .. }
         | Refusal::StaleTurn { .. }
         | Refusal::AlreadyResolved { .. }
+        | Refusal::ElicitationResolved { .. }
+        | Refusal::OperationRunning { .. }
+        | Refusal::StaleOwner { .. }
+        | Refusal::AlreadyEnded { .. }
+        | Refusal::RequiredBuildMissing { .. }
         | Refusal::NotParked => StatusCode::CONFLICT,
         Refusal::MessageTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-        Refusal::InvalidMessage { .. } | Refusal::UnknownRoute { .. } => StatusCode::UNPROCESSABLE_ENTITY,
+        Refusal::InvalidMessage { .. }
+        | Refusal::InvalidForm { .. }
+        | Refusal::InvalidOp { .. }
+        | Refusal::ArchiveMissing { .. }
+        | Refusal::UnknownRoute { .. } => StatusCode::UNPROCESSABLE_ENTITY,
         Refusal::QueueFull { .. } | Refusal::Busy { .. } => StatusCode::TOO_MANY_REQUESTS,
         Refusal::Unsupported { .. } => StatusCode::NOT_IMPLEMENTED,
         Refusal::Stopped { .. } => StatusCode::SERVICE_UNAVAILABLE,
@@ -70,6 +108,12 @@ impl From<HostError> for ApiError {
     fn from(error: HostError) -> Self {
         if let HostError::PageToken(_) | HostError::Name(_) = error {
             return Self::bad_request(error.to_string());
+        }
+        if let (Some(epoch), HostError::Read(why)) = (error.current_epoch(), &error) {
+            return Self::epoch_changed(epoch, why.to_string());
+        }
+        if error.is_gone() {
+            return Self::session_gone();
         }
         tracing::error!(%error, "a request failed");
         let message = "the host could not read what was asked for; its log says why";
@@ -84,6 +128,10 @@ impl From<OpenError> for ApiError {
             OpenError::UnknownRoute { route, known } => Refusal::UnknownRoute { route, known }.into(),
             OpenError::Metadata => Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_metadata", error.to_string()),
             OpenError::Labels => Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_labels", error.to_string()),
+            OpenError::TooManyRequired(_) => {
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_requirements", error.to_string())
+            }
+            OpenError::RequiredBuildMissing(missing) => Refusal::from(missing).into(),
             OpenError::RouteGone { .. } => Self::new(StatusCode::CONFLICT, "route_gone", error.to_string()),
             OpenError::NoRoute => Self::new(StatusCode::CONFLICT, "no_route", error.to_string()),
             OpenError::Refused(refusal) => refusal.into(),
@@ -113,7 +161,7 @@ impl From<SwapError> for ApiError {
 
 #[cfg(test)]
 mod tests {
-    use mainstay_protocol::{SubmissionId, TurnId};
+    use mainstay_protocol::{ElicitationId, SubmissionId, TurnId};
 
     use super::*;
 
@@ -129,6 +177,9 @@ mod tests {
         check(Refusal::SubmissionReused { submission: SubmissionId::new("s").unwrap() }, 409);
         check(Refusal::MessageTooLarge { bytes: 2, allowed: 1 }, 413);
         check(Refusal::InvalidMessage { reason: "empty".into() }, 422);
+        check(Refusal::UnknownElicitation { elicitation: ElicitationId::new("e").unwrap() }, 404);
+        check(Refusal::StaleOwner { command: SubmissionId::new("c").unwrap() }, 409);
+        check(Refusal::ArchiveMissing { command: SubmissionId::new("c").unwrap() }, 422);
         check(Refusal::Busy { waiting: 64 }, 429);
         check(Refusal::QueueFull { allowed: 1_024 }, 429);
         check(Refusal::Stopped { reason: "leaving".into() }, 503);

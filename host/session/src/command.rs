@@ -1,13 +1,22 @@
 //! Commands: what can happen to a session. Ids and contents that need randomness or I/O come in with the command.
 
+mod contents;
+
+use std::collections::BTreeMap;
+
 use mainstay_protocol::{
-    ApprovalId, CallIndex, Digest, RouteName, StepIndex, SubmissionId, TurnId,
-    content::{ItemBody, Message, Part, PrivatePart},
-    model::Finish,
+    ApprovalId, Digest, ElicitationId, PluginName, RouteName, StepIndex, SubmissionId, TurnId,
+    content::{Message, Part},
     op::{ApprovalAnswer, Delivery, Labels},
     receipt::Receipt,
-    record::v1::{Attempt, Build, CallOutcome, ContextOwner, HookNotes, Reason, SessionFault},
-    tool::{Effect, Execution},
+    record::v1::{
+        Activity, Archive, Attempt, CommandKind, HookNotes, OperationOwner, Reason, SessionFault, StopReason,
+    },
+};
+
+pub use contents::{
+    CommandEnd, ElicitationAnswer, FinishedCall, InputRuling, Output, OutputItem, Question, RuledCall, Ruling,
+    ToolFacts,
 };
 
 /// What happens to a session.
@@ -21,6 +30,8 @@ pub enum Command {
         labels: Labels,
         /// A JSON object.
         metadata: Option<String>,
+        /// The builds, by the SHA-256 of their components, without which it does not run.
+        requires: Option<BTreeMap<PluginName, Digest>>,
     },
     /// Take up a session that a fresh host found in the journal, with its own recovery (B0).
     Resume {
@@ -28,6 +39,8 @@ pub enum Command {
         route: Option<RouteName>,
         /// Replaces the metadata.
         metadata: Option<String>,
+        /// Replaces what it requires.
+        requires: Option<BTreeMap<PluginName, Digest>>,
         /// Whether an open step is opened again, instead of ending its turn.
         retry_open_step: bool,
     },
@@ -37,6 +50,8 @@ pub enum Command {
         route: Option<RouteName>,
         /// Replaces the metadata.
         metadata: Option<String>,
+        /// Replaces what it requires.
+        requires: Option<BTreeMap<PluginName, Digest>>,
     },
     /// The code that serves from here on. Says nothing when it is what served before.
     Serve {
@@ -128,6 +143,8 @@ pub enum Command {
         /// Each attempt.
         attempts: Vec<Attempt>,
         /// Why the turn fails.
+        stop: StopReason,
+        /// The same in the words of whoever failed.
         reason: Reason,
     },
     /// Policy and gates decided over calls (B4).
@@ -166,101 +183,100 @@ pub enum Command {
         /// What hooks said.
         hooks: HookNotes,
     },
-}
-
-/// What input hooks decided over a message.
-#[derive(Clone, Debug)]
-pub enum InputRuling {
-    /// Start the turn.
-    Accept {
-        /// The message, possibly rewritten.
-        message: Message,
-        /// What hooks added after it.
-        annotations: Vec<Message>,
+    /// The runtime calls the running turn off, as for a shutdown. Nobody asked for it, so its outcome is interrupted.
+    StopTurn {
+        /// The turn.
+        turn: TurnId,
+        /// Why.
+        stop: StopReason,
+        /// The same for people; the first 2,000 bytes are kept.
+        message: String,
     },
-    /// Consume the message and end the turn at once.
-    Reject(Reason),
-}
-
-/// What a model said in a step.
-#[derive(Clone, Debug)]
-pub struct Output {
-    /// Messages, reasoning and tool calls, in order.
-    pub items: Vec<OutputItem>,
-    /// Each attempt; the last one is the one that gave this.
-    pub attempts: Vec<Attempt>,
-    /// The route that answered, and its context group.
-    pub context_owner: ContextOwner,
-    /// How it ended.
-    pub finish: Finish,
-}
-
-/// An item that a model made.
-#[derive(Clone, Debug)]
-pub struct OutputItem {
-    /// What it says.
-    pub body: ItemBody,
-    /// What the provider attached.
-    pub private_part: Option<PrivatePart>,
-}
-
-/// A call with what policy and gates say of it.
-#[derive(Clone, Debug)]
-pub struct RuledCall {
-    /// The call.
-    pub index: CallIndex,
-    /// What they say.
-    pub ruling: Ruling,
-}
-
-/// What policy and gates say of a call.
-#[derive(Clone, Debug)]
-pub enum Ruling {
-    /// No objection.
-    Allow(ToolFacts),
-    /// Ask a person, unless they have answered for exactly this.
-    Ask {
-        /// The tool.
-        tool: ToolFacts,
-        /// Who asks, and why.
-        reasons: Vec<Reason>,
-        /// The id of the question, if it has to be asked.
-        approval: ApprovalId,
+    /// The running turn can't go on, in whatever phase it is.
+    FailTurn {
+        /// The turn.
+        turn: TurnId,
+        /// Why.
+        stop: StopReason,
+        /// The same for people; the first 2,000 bytes are kept.
+        message: String,
     },
-    /// Don't run it.
-    Deny(Reason),
-}
-
-/// The tool that a call names, as it is now.
-#[derive(Clone, Debug)]
-pub struct ToolFacts {
-    /// Who serves it.
-    pub build: Build,
-    /// What may be done after a crash.
-    pub effect: Effect,
-    /// Whether it may overlap.
-    pub execution: Execution,
-    /// Digest of its definition.
-    pub definition: Digest,
-    /// Digest of the call's final arguments.
-    pub arguments: Digest,
-}
-
-/// A call that ended.
-#[derive(Clone, Debug)]
-pub struct FinishedCall {
-    /// The call.
-    pub index: CallIndex,
-    /// What the model gets to read.
-    pub content: Vec<Part>,
-    /// Whether it reads it as an error.
-    pub is_error: bool,
-    /// A JSON object that models don't see.
-    pub extras: Option<String>,
-    /// How it ended.
-    pub outcome: CallOutcome,
-    /// Who served it.
-    pub build: Option<Build>,
-    /// How long it took, in milliseconds.
-    pub ms: u64,
+    /// A person is asked to fill a form (BQ). Until it is resolved the turn owes nothing.
+    AskInput(Question),
+    /// A client answers a form (B1).
+    AnswerInput {
+        /// The op.
+        submission: SubmissionId,
+        /// The question.
+        elicitation: ElicitationId,
+        /// The answer.
+        answer: ElicitationAnswer,
+    },
+    /// Those who run the session tell what it is about. Says nothing when it is about the same as before.
+    RecordActivity {
+        /// What it is about.
+        activity: Activity,
+        /// More about it, for people; the first 2,000 bytes are kept.
+        details: Option<String>,
+    },
+    /// Begin the one owned operation that may run.
+    BeginOperation {
+        /// The command that owns it from here on.
+        command: SubmissionId,
+        /// What it does: a checkpoint.
+        kind: CommandKind,
+        /// On whose behalf.
+        owner: OperationOwner,
+        /// Other commands that belong to it, at most 64.
+        related: Vec<SubmissionId>,
+    },
+    /// Another command belongs to the operation. Says nothing when that is known.
+    CorrelateOperation {
+        /// The command that owns it.
+        command: SubmissionId,
+        /// The other one.
+        related: SubmissionId,
+    },
+    /// The checkpoint ends well: its archive takes the place of the one before it, and the warning goes.
+    SaveCheckpoint {
+        /// The command that owns it.
+        command: SubmissionId,
+        /// What it wrote.
+        archive: Archive,
+    },
+    /// The checkpoint failed: the archive before it stays, and the session keeps a warning. [`Refused::Stale`] when the
+    /// command does not own it, or no longer.
+    ///
+    /// [`Refused::Stale`]: crate::Refused::Stale
+    FailOperation {
+        /// The command that owns it.
+        command: SubmissionId,
+        /// Why, for people; the first 2,000 bytes are kept.
+        message: String,
+    },
+    /// The checkpoint is put off: archive and warning stay as they are. [`Refused::Stale`] when the command does not own it,
+    /// or no longer.
+    ///
+    /// [`Refused::Stale`]: crate::Refused::Stale
+    DeferOperation {
+        /// The command that owns it.
+        command: SubmissionId,
+        /// Why, for people; the first 2,000 bytes are kept.
+        message: String,
+    },
+    /// End the operation that a restart interrupted. [`Refused::Stale`] when none runs.
+    ///
+    /// [`Refused::Stale`]: crate::Refused::Stale
+    RecoverOperation,
+    /// A command ended. [`Refused::Stale`] when it has ended already. The typed reason alone decides the outcome.
+    ///
+    /// [`Refused::Stale`]: crate::Refused::Stale
+    EndCommand {
+        /// The command.
+        command: SubmissionId,
+        /// What it does; for the command that owns the operation, that of the operation counts.
+        kind: CommandKind,
+        /// How it ended.
+        end: CommandEnd,
+    },
 }

@@ -71,6 +71,7 @@ pub struct PlannedRun {
 /// What the session owes next; none when it is idle, parked, or waits for a person.
 pub fn pending(state: &State) -> Option<Effect> {
     match &state.turn {
+        Some(turn) if !turn.elicitations.is_empty() => None,
         Some(turn) => pending_in_turn(turn),
         None if state.parked => None,
         None => state.queue.front().cloned().map(Effect::StartTurn),

@@ -1,4 +1,7 @@
-//! Folds records into state. Can't fail: a record that does not fit is a fact all the same, and changes what it can.
+//! Folds records into state. Can't fail: a record that does not fit is a fact all the same, and changes what it can. Numbers that a
+//! record brings may be any: what is computed from them stays at the end of its range.
+
+mod around;
 
 use mainstay_protocol::{
     ItemId,
@@ -6,7 +9,7 @@ use mainstay_protocol::{
     record::v1::{
         ApprovalRequested, ApprovalResolved, CallEnded, CallVerdict, CallsDecided, MessageAccepted, RecordBody,
         Resolution, RunInterrupted, RunStarted, SessionConfigured, Span, StepCompleted, StepOutcome, TurnContinued,
-        TurnEnded, TurnStarted,
+        TurnEnded, TurnOutcome, TurnStarted,
     },
 };
 
@@ -32,26 +35,26 @@ pub fn evolve(state: &mut State, record: &RecordBody) {
         RecordBody::RunInterrupted(body) => with_turn(state, |turn| run_interrupted(turn, body)),
         RecordBody::CallEnded(body) => call_ended(state, body),
         RecordBody::TurnContinued(body) => turn_continued(state, body),
-        RecordBody::TurnCompleted(body) | RecordBody::TurnFailed(body) | RecordBody::TurnRejected(body) => {
-            turn_ended(state, body, false);
-        }
-        RecordBody::TurnAborted(body) => turn_ended(state, body, true),
+        RecordBody::TurnCompleted(body)
+        | RecordBody::TurnAborted(body)
+        | RecordBody::TurnFailed(body)
+        | RecordBody::TurnRejected(body) => turn_ended(state, body, record.turn_outcome()),
         RecordBody::SessionFault(body) => state.parked |= body.parks,
         RecordBody::SessionRetried(_) => state.parked = false,
         RecordBody::ReceiptRecorded(receipt) => {
             state.serving.insert(receipt.plugin.clone(), receipt.id());
         }
-        RecordBody::ElicitationRequested(_)
-        | RecordBody::ElicitationResolved(_)
-        | RecordBody::ActivityChanged(_)
-        | RecordBody::OperationBegun(_)
-        | RecordBody::OperationCorrelated(_)
-        | RecordBody::CheckpointSaved(_)
-        | RecordBody::CommandEnded(_)
-        | RecordBody::NoticeAdded(_)
-        | RecordBody::UsageRecorded(_)
-        | RecordBody::ContextCompacted(_)
-        | RecordBody::LegacyNotice(_)
+        RecordBody::ElicitationRequested(body) => with_turn(state, |turn| around::elicitation_requested(turn, body)),
+        RecordBody::ElicitationResolved(body) => around::elicitation_resolved(state, body),
+        RecordBody::ActivityChanged(body) => state.activity = Some(body.clone()),
+        RecordBody::OperationBegun(body) => state.operation = Some(body.clone()),
+        RecordBody::OperationCorrelated(body) => around::operation_correlated(state, body),
+        RecordBody::CheckpointSaved(body) => around::checkpoint_saved(state, body),
+        RecordBody::CommandEnded(body) => around::command_ended(state, body),
+        RecordBody::NoticeAdded(body) => take_item(state, body.item),
+        RecordBody::UsageRecorded(body) => with_turn(state, |turn| around::usage_recorded(turn, body)),
+        RecordBody::ContextCompacted(body) => around::context_compacted(state, body),
+        RecordBody::LegacyNotice(_)
         | RecordBody::PluginActivated(_)
         | RecordBody::PluginSwapped(_)
         | RecordBody::PluginRefused(_)
@@ -68,13 +71,20 @@ fn with_turn(state: &mut State, change: impl FnOnce(&mut Turn)) {
 
 fn take_items(state: &mut State, span: Option<Span>) {
     if let Some(span) = span {
-        let last = ItemId(span.first.0 + u64::from(span.count.max(1)) - 1);
+        let last = ItemId(span.first.0.saturating_add(u64::from(span.count.max(1)) - 1));
         state.last_item = state.last_item.max(last);
     }
 }
 
+fn take_item(state: &mut State, item: ItemId) {
+    take_items(state, Some(Span { first: item, count: 1 }));
+}
+
 fn configured(state: &mut State, body: &SessionConfigured) {
     state.route = Some(body.route.clone());
+    if let Some(requires) = &body.requires {
+        state.requires.clone_from(requires);
+    }
     if !body.labels.is_empty() {
         state.labels = body.labels.clone();
     }
@@ -110,6 +120,7 @@ fn turn_started(state: &mut State, body: &TurnStarted) {
         usage: mainstay_protocol::model::Usage::default(),
         last_message: None,
         cut_short: None,
+        elicitations: Vec::new(),
     });
 }
 
@@ -126,7 +137,7 @@ fn step_completed(state: &mut State, body: &StepCompleted) {
             turn.phase = Phase::Ready;
             return;
         }
-        turn.steps += 1;
+        turn.steps = turn.steps.saturating_add(1);
         turn.last_message = body.last_message.or(turn.last_message);
         turn.cut_short = crate::decide::cut_short(body);
         turn.phase = phase_after(turn, body);
@@ -135,7 +146,7 @@ fn step_completed(state: &mut State, body: &StepCompleted) {
 
 fn take_context_owner(state: &mut State, owner: &mainstay_protocol::record::v1::ContextOwner) {
     let changed = state.context_owner.as_ref().is_some_and(|old| old.context_group != owner.context_group);
-    state.context_epoch += u32::from(changed);
+    state.context_epoch = state.context_epoch.saturating_add(u32::from(changed));
     state.context_owner = Some(owner.clone());
 }
 
@@ -147,6 +158,7 @@ fn phase_after(turn: &mut Turn, body: &StepCompleted) -> Phase {
             tool: planned.tool.clone(),
             call_id: planned.call_id.clone(),
             attempts: 0,
+            suspended: 0,
             answer: None,
             life: Life::Planned,
         };
@@ -218,7 +230,7 @@ fn run_interrupted(turn: &mut Turn, body: &RunInterrupted) {
 }
 
 fn call_ended(state: &mut State, body: &CallEnded) {
-    take_items(state, Some(Span { first: body.item, count: 1 }));
+    take_item(state, body.item);
     with_turn(state, |turn| {
         if let Some(call) = turn.call_mut(body.index) {
             call.life = Life::Ended;
@@ -233,7 +245,7 @@ fn call_ended(state: &mut State, body: &CallEnded) {
 }
 
 fn turn_continued(state: &mut State, body: &TurnContinued) {
-    take_items(state, Some(Span { first: body.item, count: 1 }));
+    take_item(state, body.item);
     with_turn(state, |turn| {
         turn.continued = true;
         turn.step = turn.step.next();
@@ -241,10 +253,11 @@ fn turn_continued(state: &mut State, body: &TurnContinued) {
     });
 }
 
-fn turn_ended(state: &mut State, body: &TurnEnded, aborted: bool) {
+fn turn_ended(state: &mut State, body: &TurnEnded, outcome: Option<TurnOutcome>) {
     if state.turn.as_ref().is_some_and(|turn| turn.id == body.turn) {
         state.turn = None;
     }
     state.runs += 1;
-    state.aborted_runs += u64::from(aborted);
+    state.aborted_runs += u64::from(matches!(outcome, Some(TurnOutcome::Cancelled | TurnOutcome::Interrupted)));
+    state.last_outcome = outcome.or(state.last_outcome);
 }

@@ -12,10 +12,18 @@ mod evolve;
 mod properties;
 mod snapshot;
 mod state;
+#[cfg(test)]
+mod testing;
 
-pub use command::{Command, FinishedCall, InputRuling, Output, OutputItem, RuledCall, Ruling, ToolFacts};
+pub use command::{
+    Command, CommandEnd, ElicitationAnswer, FinishedCall, InputRuling, Output, OutputItem, Question, RuledCall, Ruling,
+    ToolFacts,
+};
 pub use decide::{Decision, MAX_CALLS_PER_STEP, MAX_STEPS_PER_TURN, Refused, UNKNOWN_AFTER_RESTART, decide};
 pub use effect::{Effect, PlannedRun, pending};
 pub use evolve::evolve;
 pub use snapshot::SnapshotError;
-pub use state::{Answer, Authorised, Call, Life, PendingApproval, Phase, Queued, QueuedMessage, State, Summary, Turn};
+pub use state::{
+    Answer, Authorised, Call, Life, PendingApproval, PendingElicitation, Phase, Queued, QueuedMessage, State, Summary,
+    Turn,
+};

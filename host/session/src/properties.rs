@@ -1,6 +1,8 @@
 //! Properties of the core over random histories: ops in any state, effects with any outcome, and restarts in between. What is
 //! checked are the invariants by name, on the records alone.
 
+mod around;
+
 use std::collections::BTreeMap;
 
 use mainstay_protocol::{
@@ -16,6 +18,7 @@ use mainstay_protocol::{
 };
 use proptest::prelude::*;
 
+use self::around::{Around, around};
 use crate::{
     Command, Decision, Effect, FinishedCall, InputRuling, Output, OutputItem, RuledCall, Ruling, State, ToolFacts,
     decide, evolve, pending,
@@ -31,6 +34,8 @@ enum Happening {
     Interrupt,
     /// The host dies and another one takes the session up.
     Restart(bool),
+    /// Something beside the steps.
+    Around(Around),
 }
 
 fn happening() -> impl Strategy<Value = Happening> {
@@ -40,6 +45,7 @@ fn happening() -> impl Strategy<Value = Happening> {
         2 => any::<bool>().prop_map(Happening::Answer),
         1 => Just(Happening::Interrupt),
         1 => any::<bool>().prop_map(Happening::Restart),
+        4 => around().prop_map(Happening::Around),
     ]
 }
 
@@ -58,7 +64,7 @@ impl World {
     fn new() -> Self {
         let mut world = Self::default();
         let route = RouteName::new("default").expect("legal");
-        world.apply(Command::Create { route, labels: Labels::default(), metadata: None });
+        world.apply(Command::Create { route, labels: Labels::default(), metadata: None, requires: None });
         world
     }
 
@@ -107,6 +113,7 @@ impl World {
     fn happen(&mut self, happening: &Happening) {
         match happening {
             Happening::Effect(one, two) => self.effect(*one, *two),
+            Happening::Around(around) => self.around(around),
             Happening::Submit => {
                 let submission = self.id(SubmissionId::new);
                 let content = vec![Part::Text("hello".into())];
@@ -133,9 +140,11 @@ impl World {
                 assert!(self.state.turn().is_none());
             }
             Happening::Restart(retry_open_step) => {
-                let resume = Command::Resume { route: None, metadata: None, retry_open_step: *retry_open_step };
+                let resume =
+                    Command::Resume { route: None, metadata: None, requires: None, retry_open_step: *retry_open_step };
                 assert!(self.apply(resume), "a session can be taken up in every state");
-                let waits = !self.state.pending_approvals().is_empty();
+                let waits = self.state.turn().is_some_and(crate::Turn::is_waiting);
+                assert!(self.state.operation().is_none(), "an interrupted operation is ended");
                 let busy = self.state.turn().is_some() || !self.state.queue.is_empty();
                 assert_eq!(pending(&self.state).is_some(), busy && !waits, "recovery is the ordinary path");
             }
@@ -144,7 +153,12 @@ impl World {
 
     fn effect(&mut self, one: u8, two: u8) {
         let Some(effect) = pending(&self.state) else { return };
-        let command = match effect {
+        let command = self.outcome(effect, one, two);
+        assert!(self.apply(command.clone()), "what is owed can be done: {command:?}");
+    }
+
+    fn outcome(&mut self, effect: Effect, one: u8, two: u8) -> Command {
+        match effect {
             Effect::StartTurn(queued) => self.start_turn(queued.submission, one),
             Effect::OpenStep { turn, step } => Command::OpenStep { turn, step },
             Effect::CallModel { turn, step } => self.model(turn, step, one, two),
@@ -160,8 +174,7 @@ impl World {
                 Command::ContinueTurn { turn, message, hooks: HookNotes::default() }
             }
             Effect::CheckStop { turn, .. } => Command::FinishTurn { turn, hooks: HookNotes::default() },
-        };
-        assert!(self.apply(command.clone()), "what is owed can be done: {command:?}");
+        }
     }
 
     fn start_turn(&mut self, submission: SubmissionId, choice: u8) -> Command {
@@ -176,7 +189,8 @@ impl World {
 
     fn model(&mut self, turn: TurnId, step: StepIndex, one: u8, two: u8) -> Command {
         if one.is_multiple_of(9) {
-            return Command::FailStep { turn, step, attempts: Vec::new(), reason: Reason::new("overloaded", "") };
+            let stop = mainstay_protocol::record::v1::StopReason::ProviderError;
+            return Command::FailStep { turn, step, attempts: Vec::new(), stop, reason: Reason::new("overloaded", "") };
         }
         let calls = if step.0 > 5 { 0 } else { usize::from(one) % 4 };
         let text = ItemBody::Message(Message { role: Role::Assistant, content: vec![Part::Text("text".into())] });
@@ -230,6 +244,7 @@ impl World {
             assert!(is_open || has_result, "one_result_a_call: every_request_is_valid");
         }
         self.check_at_most_once();
+        self.check_around();
     }
 
     fn count(&self, wanted: impl Fn(&RecordBody) -> bool) -> u64 {
@@ -238,6 +253,7 @@ impl World {
 
     fn check_at_most_once(&self) {
         let mut intents: BTreeMap<_, u32> = BTreeMap::new();
+        let mut asked: BTreeMap<_, u32> = BTreeMap::new();
         let mut once = BTreeMap::new();
         for record in &self.records {
             match record {
@@ -256,7 +272,14 @@ impl World {
                         *count += 1;
                         assert_eq!(intent.attempt, *count, "attempts count from 1");
                         let allowed_once = once.get(&key).copied().unwrap_or(true);
-                        assert!(!allowed_once || *count == 1, "at_most_once_means_once");
+                        // A start that ended with a question is none that nobody knows of.
+                        let known = asked.get(&key).copied().unwrap_or(0);
+                        assert!(!allowed_once || *count == 1 + known, "at_most_once_means_once");
+                    }
+                }
+                RecordBody::ElicitationRequested(form) => {
+                    if let (Some(step), Some(call)) = (form.step, form.call) {
+                        *asked.entry((form.turn.clone(), step, call)).or_default() += 1;
                     }
                 }
                 _ => {}
@@ -285,6 +308,7 @@ fn finished(index: CallIndex, is_error: bool) -> FinishedCall {
         outcome: CallOutcome::Returned,
         build: None,
         ms: 1,
+        whole: None,
     }
 }
 
@@ -312,6 +336,8 @@ proptest! {
             let choice = u8::try_from(step % 251).unwrap_or(1);
             if pending(&world.state).is_some() {
                 world.happen(&Happening::Effect(choice, choice));
+            } else if !world.state.pending_elicitations().is_empty() {
+                world.answer_form(true);
             } else if world.state.pending_approvals().is_empty() {
                 break;
             } else {

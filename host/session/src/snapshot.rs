@@ -1,19 +1,19 @@
 //! The stored form of the state, version 1: what the session's row holds, so that opening a session doesn't read its history.
 //! The queue is left out: its rows are the journal's. These types mirror the state on purpose: it is free to change, this
-//! is on disk.
+//! is on disk, and what earlier builds did not store has a default.
+
+mod turn;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use mainstay_protocol::{
-    AcceptedOrdinal, ApprovalId, Digest, ItemId, Ordinal, PluginName, RouteName, StepIndex, SubmissionId, TurnId,
-    model::Usage,
+    AcceptedOrdinal, Digest, ElicitationId, ItemId, Ordinal, PluginName, RouteName, SubmissionId,
     op::Labels,
-    record::v1::{Build, ContextOwner},
-    tool::{Effect, Execution},
+    record::v1::{ActivityChanged, Archive, ContextOwner, OperationBegun, TurnOutcome},
 };
 use serde::{Deserialize, Serialize};
 
-use crate::state::{Answer, Authorised, Call, Life, Phase, Queued, State, Turn};
+use crate::state::{Queued, Remembered, State};
 
 /// A stored state that this build can't read.
 #[derive(Debug, thiserror::Error)]
@@ -43,78 +43,35 @@ struct StateV1 {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     metadata: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    turn: Option<TurnV1>,
+    turn: Option<turn::TurnV1>,
     #[serde(default)]
     parked: bool,
     runs: u64,
     aborted_runs: u64,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     serving: BTreeMap<PluginName, Digest>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct TurnV1 {
-    id: TurnId,
-    submission: SubmissionId,
-    accepted: AcceptedOrdinal,
-    step: StepIndex,
-    phase: PhaseV1,
-    continued: bool,
-    steps: u32,
-    tool_calls: u32,
-    failed_tool_calls: u32,
-    usage: Usage,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    requires: BTreeMap<PluginName, Digest>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    last_message: Option<ItemId>,
+    last_outcome: Option<TurnOutcome>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    window_start: ItemId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    cut_short: Option<String>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum PhaseV1 {
-    Ready,
-    Model,
-    Calls(Vec<CallV1>),
-    Completion,
-}
-
-#[derive(Serialize, Deserialize)]
-struct CallV1 {
-    item: ItemId,
-    tool: String,
-    call_id: String,
-    attempts: u32,
+    activity: Option<ActivityChanged>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    answer: Option<AnswerV1>,
-    life: LifeV1,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum LifeV1 {
-    Planned,
-    Asking { approval: ApprovalId, definition: Digest, arguments: Digest },
-    Allowed(AuthorisedV1),
-    Intended(AuthorisedV1),
-    Ended,
-}
-
-#[derive(Serialize, Deserialize)]
-struct AuthorisedV1 {
-    build: Build,
-    effect: Effect,
-    execution: Execution,
-}
-
-#[derive(Serialize, Deserialize)]
-struct AnswerV1 {
-    approval: ApprovalId,
-    approved: bool,
+    operation: Option<OperationBegun>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    comment: Option<String>,
-    definition: Digest,
-    arguments: Digest,
+    archive: Option<Archive>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    checkpoint_warning: Option<String>,
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    ended: VecDeque<SubmissionId>,
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    resolved: VecDeque<ElicitationId>,
+}
+
+fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
+    *number == T::default()
 }
 
 impl State {
@@ -130,11 +87,20 @@ impl State {
             context_epoch: self.context_epoch,
             labels: self.labels.clone(),
             metadata: self.metadata.clone(),
-            turn: self.turn.as_ref().map(store_turn),
+            turn: self.turn.as_ref().map(turn::store),
             parked: self.parked,
             runs: self.runs,
             aborted_runs: self.aborted_runs,
             serving: self.serving.clone(),
+            requires: self.requires.clone(),
+            last_outcome: self.last_outcome,
+            window_start: self.window_start,
+            activity: self.activity.clone(),
+            operation: self.operation.clone(),
+            archive: self.archive.clone(),
+            checkpoint_warning: self.checkpoint_warning.clone(),
+            ended: self.ended.0.clone(),
+            resolved: self.resolved.0.clone(),
         };
         serde_json::to_vec(&stored).expect("the state holds nothing that JSON can't")
     }
@@ -163,106 +129,45 @@ impl State {
             labels: stored.labels,
             metadata: stored.metadata,
             queue: VecDeque::from(queue),
-            turn: stored.turn.map(load_turn),
+            turn: stored.turn.map(turn::load),
             parked: stored.parked,
             runs: stored.runs,
             aborted_runs: stored.aborted_runs,
             serving: stored.serving,
+            requires: stored.requires,
+            last_outcome: stored.last_outcome,
+            window_start: stored.window_start,
+            activity: stored.activity,
+            operation: stored.operation,
+            archive: stored.archive,
+            checkpoint_warning: stored.checkpoint_warning,
+            ended: Remembered(stored.ended),
+            resolved: Remembered(stored.resolved),
         })
     }
 }
 
-fn store_turn(turn: &Turn) -> TurnV1 {
-    TurnV1 {
-        id: turn.id.clone(),
-        submission: turn.submission.clone(),
-        accepted: turn.accepted,
-        step: turn.step,
-        phase: match &turn.phase {
-            Phase::Ready => PhaseV1::Ready,
-            Phase::Model => PhaseV1::Model,
-            Phase::Calls(calls) => PhaseV1::Calls(calls.iter().map(store_call).collect()),
-            Phase::Completion => PhaseV1::Completion,
-        },
-        continued: turn.continued,
-        steps: turn.steps,
-        tool_calls: turn.tool_calls,
-        failed_tool_calls: turn.failed_tool_calls,
-        usage: turn.usage.clone(),
-        last_message: turn.last_message,
-        cut_short: turn.cut_short.clone(),
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn load_turn(turn: TurnV1) -> Turn {
-    Turn {
-        id: turn.id,
-        submission: turn.submission,
-        accepted: turn.accepted,
-        step: turn.step,
-        phase: match turn.phase {
-            PhaseV1::Ready => Phase::Ready,
-            PhaseV1::Model => Phase::Model,
-            PhaseV1::Calls(calls) => Phase::Calls(calls.into_iter().map(load_call).collect()),
-            PhaseV1::Completion => Phase::Completion,
-        },
-        continued: turn.continued,
-        steps: turn.steps,
-        tool_calls: turn.tool_calls,
-        failed_tool_calls: turn.failed_tool_calls,
-        usage: turn.usage,
-        last_message: turn.last_message,
-        cut_short: turn.cut_short,
-    }
-}
+    /// As the first build wrote it, in the middle of a batch of calls.
+    const FIRST: &str = r#"{"v":1,"head":9,"last_item":3,"accepted":1,"route":"default","context_epoch":0,
+        "turn":{"id":"t","submission":"s","accepted":1,"step":0,"phase":{"calls":[{"item":3,"tool":"tool","call_id":"c",
+            "attempts":1,"life":"planned"}]},"continued":false,"steps":1,"tool_calls":0,"failed_tool_calls":0,
+            "usage":{"input_tokens":1,"output_tokens":2}},
+        "parked":false,"runs":0,"aborted_runs":0}"#;
 
-fn store_call(call: &Call) -> CallV1 {
-    let authorised =
-        |on: &Authorised| AuthorisedV1 { build: on.build.clone(), effect: on.effect, execution: on.execution };
-    CallV1 {
-        item: call.item,
-        tool: call.tool.clone(),
-        call_id: call.call_id.clone(),
-        attempts: call.attempts,
-        answer: call.answer.as_ref().map(|answer| AnswerV1 {
-            approval: answer.approval.clone(),
-            approved: answer.approved,
-            comment: answer.comment.clone(),
-            definition: answer.definition,
-            arguments: answer.arguments,
-        }),
-        life: match &call.life {
-            Life::Planned => LifeV1::Planned,
-            Life::Asking { approval, definition, arguments } => {
-                LifeV1::Asking { approval: approval.clone(), definition: *definition, arguments: *arguments }
-            }
-            Life::Allowed(on) => LifeV1::Allowed(authorised(on)),
-            Life::Intended(on) => LifeV1::Intended(authorised(on)),
-            Life::Ended => LifeV1::Ended,
-        },
-    }
-}
-
-fn load_call(call: CallV1) -> Call {
-    let authorised = |on: AuthorisedV1| Authorised { build: on.build, effect: on.effect, execution: on.execution };
-    Call {
-        item: call.item,
-        tool: call.tool,
-        call_id: call.call_id,
-        attempts: call.attempts,
-        answer: call.answer.map(|answer| Answer {
-            approval: answer.approval,
-            approved: answer.approved,
-            comment: answer.comment,
-            definition: answer.definition,
-            arguments: answer.arguments,
-        }),
-        life: match call.life {
-            LifeV1::Planned => Life::Planned,
-            LifeV1::Asking { approval, definition, arguments } => Life::Asking { approval, definition, arguments },
-            LifeV1::Allowed(on) => Life::Allowed(authorised(on)),
-            LifeV1::Intended(on) => Life::Intended(authorised(on)),
-            LifeV1::Ended => Life::Ended,
-        },
+    #[test]
+    fn what_the_first_build_stored_is_read_with_defaults_for_the_rest() {
+        let state = State::restore(FIRST.as_bytes(), Vec::new()).expect("a state");
+        let turn = state.turn().expect("it runs");
+        assert!(turn.calls()[0].is_doubtful() && !turn.is_waiting(), "its call had started before a crash");
+        assert_eq!((state.operation(), state.activity(), state.last_outcome()), (None, None, None));
+        assert!(state.requires().is_empty() && !state.summary().operating);
+        let again = State::restore(&state.snapshot(), Vec::new()).expect("a state");
+        assert_eq!(again, state);
+        let newer = FIRST.replace("\"v\":1", "\"v\":2");
+        assert!(matches!(State::restore(newer.as_bytes(), Vec::new()), Err(SnapshotError::Newer(2))));
     }
 }

@@ -1,16 +1,21 @@
 //! The state of a session: what is owed and what later decisions depend on. It holds no content, only references to items.
 
+mod turn;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use mainstay_protocol::{
-    AcceptedOrdinal, ApprovalId, CallIndex, Digest, ItemId, Ordinal, PluginName, RouteName, StepIndex, SubmissionId,
-    Timestamp, TurnId,
+    AcceptedOrdinal, ApprovalId, CallIndex, Digest, ElicitationId, ItemId, Ordinal, PluginName, RouteName,
+    SubmissionId, Timestamp,
     content::Part,
-    model::Usage,
     op::{Delivery, Labels},
-    record::v1::{Build, ContextOwner},
-    tool::{Effect, Execution},
+    record::v1::{ActivityChanged, Archive, ContextOwner, OperationBegun, TurnOutcome},
 };
+pub use turn::{Answer, Authorised, Call, Life, PendingElicitation, Phase, Turn};
+
+/// How many ended commands, and how many resolved forms, a session remembers: a second report of the same end, or a second
+/// answer, is told from one that is about nothing.
+const REMEMBERED: usize = 16;
 
 /// A session.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -29,6 +34,38 @@ pub struct State {
     pub(crate) runs: u64,
     pub(crate) aborted_runs: u64,
     pub(crate) serving: BTreeMap<PluginName, Digest>,
+    pub(crate) requires: BTreeMap<PluginName, Digest>,
+    pub(crate) last_outcome: Option<TurnOutcome>,
+    pub(crate) window_start: ItemId,
+    pub(crate) activity: Option<ActivityChanged>,
+    pub(crate) operation: Option<OperationBegun>,
+    pub(crate) archive: Option<Archive>,
+    pub(crate) checkpoint_warning: Option<String>,
+    pub(crate) ended: Remembered<SubmissionId>,
+    pub(crate) resolved: Remembered<ElicitationId>,
+}
+
+/// The last few ids of something, oldest first.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Remembered<T>(pub(crate) VecDeque<T>);
+
+impl<T> Default for Remembered<T> {
+    fn default() -> Self {
+        Self(VecDeque::new())
+    }
+}
+
+impl<T: PartialEq> Remembered<T> {
+    pub(crate) fn add(&mut self, id: T) {
+        if self.0.len() == REMEMBERED {
+            self.0.pop_front();
+        }
+        self.0.push_back(id);
+    }
+
+    pub(crate) fn has(&self, id: &T) -> bool {
+        self.0.contains(id)
+    }
 }
 
 /// A message that waits for its turn. Its content is in the journal's queue.
@@ -57,113 +94,6 @@ pub struct QueuedMessage {
     pub at: Timestamp,
     /// What it says.
     pub content: Vec<Part>,
-}
-
-/// The turn that runs.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Turn {
-    /// Its id.
-    pub id: TurnId,
-    /// The op that brought its message.
-    pub submission: SubmissionId,
-    /// The message's number.
-    pub accepted: AcceptedOrdinal,
-    /// The step that is open or comes next.
-    pub step: StepIndex,
-    /// Where it stands.
-    pub phase: Phase,
-    /// Whether a stop hook has forced a step already.
-    pub continued: bool,
-    /// Steps whose output was accepted.
-    pub steps: u32,
-    /// Calls that got a result.
-    pub tool_calls: u32,
-    /// Those of them whose result is an error.
-    pub failed_tool_calls: u32,
-    /// What all attempts cost together.
-    pub usage: Usage,
-    /// The last message of the assistant.
-    pub last_message: Option<ItemId>,
-    /// Why the model stopped early, when it did: a word for the turn's end.
-    pub cut_short: Option<String>,
-}
-
-/// Where a turn stands. Each phase carries what only it has.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Phase {
-    /// The next step is not open.
-    Ready,
-    /// A step is open: a model is being asked.
-    Model,
-    /// The step's output is accepted, and its calls are on their way.
-    Calls(Vec<Call>),
-    /// The model is done; stop hooks are next.
-    Completion,
-}
-
-/// A tool call of the open step; its index is its position.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Call {
-    /// The item that holds call id and arguments.
-    pub item: ItemId,
-    /// The tool's name.
-    pub tool: String,
-    /// The provider's id.
-    pub call_id: String,
-    /// How often it was started.
-    pub attempts: u32,
-    /// What a person answered, if they were asked.
-    pub answer: Option<Answer>,
-    /// How far it is.
-    pub life: Life,
-}
-
-/// How far a call is.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Life {
-    /// Gates are next.
-    Planned,
-    /// A person is asked.
-    Asking {
-        /// The question.
-        approval: ApprovalId,
-        /// What the person sees: digest of the definition.
-        definition: Digest,
-        /// What the person sees: digest of the final arguments.
-        arguments: Digest,
-    },
-    /// It may run once all calls before it are through.
-    Allowed(Authorised),
-    /// It has been started, and has no result yet.
-    Intended(Authorised),
-    /// It has its one result.
-    Ended,
-}
-
-/// On which code a call may run, and how.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Authorised {
-    /// Who serves it.
-    pub build: Build,
-    /// What may be done after a crash.
-    pub effect: Effect,
-    /// Whether it may overlap.
-    pub execution: Execution,
-}
-
-/// What a person answered, and to what.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
-    /// The question.
-    pub approval: ApprovalId,
-    /// Whether the call may run.
-    pub approved: bool,
-    /// What the person says beside it.
-    pub comment: Option<String>,
-    /// Digest of the definition that they saw.
-    pub definition: Digest,
-    /// Digest of the arguments that they saw.
-    pub arguments: Digest,
 }
 
 /// An approval that waits for its answer.
@@ -251,6 +181,61 @@ impl State {
         (self.runs, self.aborted_runs)
     }
 
+    /// The number of the last accepted message.
+    pub fn accepted(&self) -> AcceptedOrdinal {
+        self.accepted
+    }
+
+    /// The last item of the transcript; 0 when it is empty.
+    pub fn last_item(&self) -> ItemId {
+        self.last_item
+    }
+
+    /// How the last turn ended; none before one did.
+    pub fn last_outcome(&self) -> Option<TurnOutcome> {
+        self.last_outcome
+    }
+
+    /// The first item that models see; 0 when they see all.
+    pub fn window_start(&self) -> ItemId {
+        self.window_start
+    }
+
+    /// The receipts that are current: by plugin, the id of the one that was recorded last.
+    pub fn serving(&self) -> &BTreeMap<PluginName, Digest> {
+        &self.serving
+    }
+
+    /// The builds, by the SHA-256 of their components, without which the session does not run.
+    pub fn requires(&self) -> &BTreeMap<PluginName, Digest> {
+        &self.requires
+    }
+
+    /// What the session is about; none before it was told.
+    pub fn activity(&self) -> Option<&ActivityChanged> {
+        self.activity.as_ref()
+    }
+
+    /// The owned operation that runs, with all commands that belong to it so far.
+    pub fn operation(&self) -> Option<&OperationBegun> {
+        self.operation.as_ref()
+    }
+
+    /// What the last checkpoint that ended well wrote.
+    pub fn archive(&self) -> Option<&Archive> {
+        self.archive.as_ref()
+    }
+
+    /// Why the last checkpoint failed, unless one ended well after it.
+    pub fn checkpoint_warning(&self) -> Option<&str> {
+        self.checkpoint_warning.as_deref()
+    }
+
+    /// The forms that wait for an answer, in the order in which they were asked.
+    pub fn pending_elicitations(&self) -> &[PendingElicitation] {
+        self.turn.as_ref().map_or(&[], |turn| &turn.elicitations)
+    }
+
     /// The approvals that wait for an answer, in call order.
     pub fn pending_approvals(&self) -> Vec<PendingApproval> {
         let asking = self.turn.iter().flat_map(Turn::numbered_calls).filter_map(|(index, call)| match &call.life {
@@ -265,7 +250,7 @@ impl State {
     /// A few words for lists.
     pub fn summary(&self) -> Summary {
         let phase = match &self.turn {
-            Some(turn) if turn.calls().iter().any(Call::is_asking) => "waiting",
+            Some(turn) if turn.is_waiting() => "waiting",
             Some(_) => "running",
             None if self.parked => "parked",
             None if !self.queue.is_empty() => "queued",
@@ -279,51 +264,7 @@ impl State {
             accepted: self.accepted,
             last_item: self.last_item,
             context_epoch: self.context_epoch,
-            operating: false,
+            operating: self.operation.is_some(),
         }
-    }
-}
-
-impl Turn {
-    /// The calls of the open step; empty in other phases.
-    pub fn calls(&self) -> &[Call] {
-        match &self.phase {
-            Phase::Calls(calls) => calls,
-            _ => &[],
-        }
-    }
-
-    /// The calls with their indices.
-    pub fn numbered_calls(&self) -> impl Iterator<Item = (CallIndex, &Call)> {
-        (0..).map(CallIndex).zip(self.calls())
-    }
-
-    /// A call of the open step.
-    pub fn call(&self, index: CallIndex) -> Option<&Call> {
-        self.calls().get(index.0 as usize)
-    }
-
-    pub(crate) fn call_mut(&mut self, index: CallIndex) -> Option<&mut Call> {
-        match &mut self.phase {
-            Phase::Calls(calls) => calls.get_mut(index.0 as usize),
-            _ => None,
-        }
-    }
-}
-
-impl Call {
-    /// Whether a person is asked.
-    pub fn is_asking(&self) -> bool {
-        matches!(self.life, Life::Asking { .. })
-    }
-
-    /// Whether it has been started and has no result.
-    pub fn is_intended(&self) -> bool {
-        matches!(self.life, Life::Intended(_))
-    }
-
-    /// Whether it has its result.
-    pub fn is_ended(&self) -> bool {
-        matches!(self.life, Life::Ended)
     }
 }

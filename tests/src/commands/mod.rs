@@ -1,7 +1,10 @@
 //! The `mainstay` command as people and scripts use it: what it prints, how it exits, what it says when something is wrong.
 
 mod attaching;
+mod blobs;
 mod errors;
+mod feed;
+mod journal;
 mod running;
 
 use std::process::Output;

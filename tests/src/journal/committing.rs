@@ -56,7 +56,9 @@ async fn a_transition_on_an_old_state_changes_nothing() {
     let mut other = script.clone();
     commit_all(&journal, [script.submit("first")]).await;
 
-    let error = refusal(&journal, other.submit("too late")).await;
+    let mut late = other.submit("too late");
+    late.submission.as_mut().unwrap().submission = "another-op".parse().unwrap();
+    let error = refusal(&journal, late).await;
     assert_eq!(error, CommitError::Conflict { expected: Ordinal(1), found: Ordinal(2) });
     assert_eq!(head(&journal, &script).await, Ordinal(2));
     let mut absent = Script::new("absent");

@@ -16,37 +16,8 @@ async fn damaged(folder: &std::path::Path, sql: &str) -> (SqliteJournal, Script)
     (open(folder), script)
 }
 
-async fn check_verdict(sql: &str, expected: &[Damaged]) {
-    let folder = tempfile::tempdir().unwrap();
-    let (journal, script) = damaged(folder.path(), sql).await;
-    let verdict = journal.verify(&script.tenant, &script.session).await.unwrap().unwrap();
-    assert_eq!(verdict.damaged, expected, "{sql}");
-}
-
 const fn record(ordinal: u64, damage: Damage) -> Damaged {
     Damaged { at: Place::Record(Ordinal(ordinal)), damage }
-}
-
-#[tokio::test]
-async fn verification_names_each_bad_row_and_no_other() {
-    check_verdict("SELECT 1", &[]).await;
-    let flip = "UPDATE records SET body = replace(body, 'default', 'defbult') WHERE ordinal IN (1, 4)";
-    check_verdict(flip, &[record(1, Damage::Digest), record(4, Damage::Digest)]).await;
-    check_verdict("UPDATE records SET at = at + 1 WHERE ordinal = 2", &[record(2, Damage::Digest)]).await;
-    check_verdict("DELETE FROM records WHERE ordinal = 3", &[record(3, Damage::Missing)]).await;
-    check_verdict("DELETE FROM records WHERE ordinal > 4", &[record(5, Damage::Missing), record(6, Damage::Missing)])
-        .await;
-    let chain = "UPDATE records SET chain = zeroblob(32) WHERE ordinal = 4";
-    check_verdict(chain, &[record(4, Damage::Chain), record(6, Damage::Chain)]).await;
-    let swapped = "UPDATE records SET ordinal = ordinal + 100 WHERE ordinal IN (3, 4);
-                   UPDATE records SET ordinal = 107 - ordinal WHERE ordinal > 100";
-    check_verdict(swapped, &[record(3, Damage::Chain), record(4, Damage::Reference), record(6, Damage::Chain)]).await;
-    check_verdict("DELETE FROM feed WHERE ordinal = 3", &[record(3, Damage::Reference)]).await;
-    let item = |damage| [Damaged { at: Place::Item(ItemId(2)), damage }];
-    check_verdict("UPDATE items SET private = x'00ff02' WHERE item = 2", &item(Damage::Digest)).await;
-    check_verdict("DELETE FROM items WHERE item = 2", &item(Damage::Missing)).await;
-    let state = [Damaged { at: Place::State, damage: Damage::Digest }];
-    check_verdict("UPDATE heads SET state = CAST(state || ' ' AS BLOB)", &state).await;
 }
 
 #[tokio::test]

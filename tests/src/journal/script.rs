@@ -50,6 +50,7 @@ impl Script {
             queued: Vec::new(),
             unqueued: Vec::new(),
             submission: None,
+            blobs: Vec::new(),
             plugin_state: Vec::new(),
             state: self.state.clone(),
             priority: mainstay_journal::Priority::Normal,

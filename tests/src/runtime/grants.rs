@@ -42,8 +42,8 @@ async fn granted_imports_answer_what_this_build_serves() {
         "plugin-state.get": "unsupported",
         "plugin-state.add": "unsupported",
         "plugin-state.put-if-version": "unsupported",
-        "blobs.stat": "unsupported",
-        "blobs.read": "unsupported",
+        "blobs.stat": "not-found",
+        "blobs.read": "not-found",
         "secrets.placeholder": "unsupported",
         "models.generate": "unsupported",
     });

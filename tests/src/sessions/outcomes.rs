@@ -4,7 +4,7 @@
 use mainstay_protocol::{
     content::plain_text,
     failure::{CallFailure, Limit},
-    record::v1::CallOutcome,
+    record::v1::{CallOutcome, StopReason},
 };
 
 use crate::support::{Session, World, turn_ended};
@@ -101,20 +101,26 @@ async fn long_text_is_cut_in_the_middle_for_the_model() {
 async fn a_model_that_fails_ends_the_turn_with_its_own_reason() {
     let script = r#"
     [[rule]]
-    when = { message = "quota" }
+    when = { message = "busy" }
     output = [{ text = "half an ans" }, { error = { kind = "unavailable", code = "overloaded", message = "come back later" } }]
+    [[rule]]
+    when = { message = "quota" }
+    output = [{ error = { kind = "limit-exceeded", message = "overloaded" } }]
     [[rule]]
     output = [{ text = "ok" }]
     "#;
     let world = World::new(script);
     let host = world.host().await;
     let session = Session::open(&host, "s").await;
-    let (kind, ended) = turn_ended(&session.turn("quota").await);
+    let (kind, ended) = turn_ended(&session.turn("busy").await);
     let reason = ended.reason.expect("a reason");
     assert_eq!((kind.as_str(), reason.code.as_str()), ("turn_failed", "overloaded"));
     assert!(reason.message.contains("come back later"), "{reason:?}");
+    assert_eq!(ended.stop, Some(StopReason::ProviderError));
     assert_eq!(session.items().await.len(), 1, "nothing of a failed attempt stays");
     assert_eq!(turn_ended(&session.turn("fine").await).0, "turn_completed");
+    let (kind, ended) = turn_ended(&session.turn("quota").await);
+    assert_eq!((kind.as_str(), ended.stop), ("turn_failed", Some(StopReason::QuotaExceeded)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -126,5 +132,9 @@ async fn an_adapter_that_does_not_end_runs_into_its_deadline_and_leaves_a_fault(
     let records = session.turn("go").await;
     let tail = &crate::support::kinds(&records)[records.len() - 3..];
     assert_eq!(tail, ["session_fault", "step_completed", "turn_failed"]);
-    assert_eq!(turn_ended(&records).1.reason.expect("a reason").code, "timeout");
+    let ended = turn_ended(&records).1;
+    assert_eq!(
+        (ended.reason.expect("a reason").code.as_str(), ended.stop),
+        ("timeout", Some(StopReason::TimeExhausted))
+    );
 }

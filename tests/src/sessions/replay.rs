@@ -1,7 +1,11 @@
 //! `replay_equals_state`: folding all records of a session gives what its row holds, whatever happened in it.
 
 use mainstay_journal::{Journal as _, Options, SqliteJournal};
-use mainstay_protocol::{TenantId, op::ApprovalAnswer};
+use mainstay_protocol::{
+    TenantId,
+    op::{ApprovalAnswer, Op},
+    record::v1::{Activity, OperationOwner},
+};
 use mainstay_session::{State, evolve};
 
 use crate::support::{Session, World};
@@ -32,6 +36,7 @@ async fn replay_equals_state() {
         session.turn(message).await;
     }
     let approval = session.approvals().await.remove(0);
+    around(&session).await;
     host.shutdown().await;
     drop((host, session));
     compare(&world).await;
@@ -43,6 +48,17 @@ async fn replay_equals_state() {
     host.shutdown().await;
     drop((host, session));
     compare(&world).await;
+}
+
+/// What happens beside the turns; the last checkpoint is left running.
+async fn around(session: &Session) {
+    let begin = || Op::BeginCheckpoint { owner: OperationOwner::Client, related: Vec::new() };
+    session.op(Op::ReportActivity { activity: Activity::Background, details: None }).await.expect("accepted");
+    session.op(Op::ReportFault { code: "far".to_owned(), message: "away".to_owned() }).await.expect("accepted");
+    let command = session.op(begin()).await.expect("accepted").submission;
+    session.op(Op::FailCheckpoint { command, message: "no room".to_owned() }).await.expect("accepted");
+    let (command, related) = (session.op(begin()).await.expect("accepted").submission, "more".parse().expect("legal"));
+    session.op(Op::CorrelateCheckpoint { command, related }).await.expect("accepted");
 }
 
 async fn compare(world: &World) {

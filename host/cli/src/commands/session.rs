@@ -1,5 +1,8 @@
 //! `mainstay session`: looks at sessions, through the running host when there is one, else in the journal itself.
 
+mod blob;
+mod forget;
+
 use std::io::Write;
 
 use futures::StreamExt;
@@ -34,6 +37,10 @@ pub(super) async fn run(place: &Place, command: SessionCommand) -> Result<Exit, 
     match command {
         SessionCommand::List { json, limit } => list(place, &source, json, limit).await,
         SessionCommand::Show { session, json, transcript } => show(place, &source, &session, json, transcript).await,
+        SessionCommand::Blob { session, reference, output } => {
+            blob::fetch(&source, &session, &reference, output.as_deref()).await
+        }
+        SessionCommand::Forget { session, yes, json } => forget::run(place, &source, &session, yes, json).await,
         SessionCommand::Events { session, json, follow, after } => {
             events(&source, &session, after, &EventsArgs { json, follow }).await
         }
@@ -41,7 +48,7 @@ pub(super) async fn run(place: &Place, command: SessionCommand) -> Result<Exit, 
 }
 
 /// Where sessions are read.
-enum Source {
+pub(super) enum Source {
     Host(Client),
     Journal(Reader),
     /// Nothing ever ran in this folder.
@@ -49,7 +56,7 @@ enum Source {
 }
 
 impl Source {
-    async fn find(place: &Place) -> Result<Self, Failure> {
+    pub(super) async fn find(place: &Place) -> Result<Self, Failure> {
         if let Some((client, _)) = attach::running_host(&place.data_dir).await? {
             return Ok(Self::Host(client));
         }
@@ -199,10 +206,42 @@ fn describe(view: &SessionView) -> String {
     for queued in &view.queue {
         out += &format!("  queued    message {} of {} bytes ({})\n", queued.accepted, queued.bytes, queued.submission);
     }
+    out += &standing(view);
     if let Some(stopped) = &view.stopped {
         out += &format!("  {}\n", paint(WARNING, format!("stopped   {}", escape::line(stopped))));
     }
     view.approvals.iter().for_each(|approval| out += &ask::approval(approval));
+    out
+}
+
+/// What is around the turns: how the last one ended, what the session is about, its checkpoint, what it requires and asks.
+fn standing(view: &SessionView) -> String {
+    let mut out = String::new();
+    if let Some(outcome) = &view.last_outcome {
+        out += &format!("  last turn {}\n", records::word(outcome));
+    }
+    if let Some(about) = &view.activity {
+        let details = about.details.iter().map(|details| format!(": {}", escape::line(details))).collect::<String>();
+        out += &format!("  about     {}{details}\n", records::word(&about.activity));
+    }
+    if let Some(operation) = &view.operation {
+        let (kind, owner) = (records::word(&operation.kind), records::word(&operation.owner));
+        out += &format!("  operation {kind} of command {} for the {owner}\n", operation.command);
+    }
+    if let Some(archive) = &view.archive {
+        let (name, sha256) = (escape::line(&archive.name), archive.sha256.short());
+        out += &format!("  archive   {name} ({sha256}, {} bytes, up to record {})\n", archive.bytes, archive.head);
+    }
+    if let Some(warning) = &view.checkpoint_warning {
+        out += &format!("  {}\n", paint(WARNING, format!("warning   {}", escape::line(warning))));
+    }
+    for (plugin, sha256) in &view.requires {
+        out += &format!("  requires  {plugin}@{}\n", sha256.short());
+    }
+    for form in &view.elicitations {
+        let what = format!("form      {}: {}", form.elicitation, escape::clipped(&form.request, 160));
+        out += &format!("  {}\n", paint(WARNING, what));
+    }
     out
 }
 

@@ -2,7 +2,9 @@
 
 pub(crate) mod ask;
 pub(crate) mod escape;
+pub(crate) mod feed;
 pub(crate) mod json;
+pub(crate) mod progress;
 pub(crate) mod records;
 pub(crate) mod render;
 pub(crate) mod style;

@@ -166,7 +166,7 @@ fn place(turn: &TurnId, step: StepIndex) -> String {
 }
 
 /// A small enum by its name on the wire.
-fn word(value: &impl serde::Serialize) -> String {
+pub(crate) fn word(value: &impl serde::Serialize) -> String {
     let value = serde_json::to_value(value).unwrap_or_default();
     value.as_str().unwrap_or_default().replace('_', " ")
 }

@@ -11,7 +11,8 @@ use std::{
 
 use mainstay_protocol::{
     Digest, PluginName, StepIndex, SubmissionId, TurnId,
-    content::{CallResult, Item, ItemBody, Message, Part, Role, ToolCall, plain_text},
+    blob::WholeOutput,
+    content::{CallResult, Item, ItemBody, Media, Message, Part, Role, Source, ToolCall, plain_text},
     model::Delta,
     record::{
         RecordBody,
@@ -253,6 +254,7 @@ impl<O: Write, E: Write> Renderer<O, E> {
     fn attachments(&mut self, content: &[Part]) -> io::Result<()> {
         for part in content {
             let what = match part {
+                Part::Media(Media { media_type, source: Source::Blob(blob), .. }) => format!("({media_type}, {blob})"),
                 Part::Media(media) => format!("({}, {} bytes)", media.media_type, part.bytes()),
                 Part::Extension(extension) => format!("({})", extension.kind),
                 Part::Text(_) | Part::Json(_) => continue,
@@ -306,7 +308,13 @@ impl<O: Write, E: Write> Renderer<O, E> {
             paint(CALL, "<"),
             paint(NAME, name),
             paint(QUIET, format!("{first}{more}"))
-        ))
+        ))?;
+        WholeOutput::of(result.extras.as_deref()).map_or(Ok(()), |whole| self.whole_output(&whole))
+    }
+
+    fn whole_output(&mut self, whole: &WholeOutput) -> io::Result<()> {
+        let media_type = escape::line(&whole.media_type);
+        self.say(&paint(QUIET, format!("  whole output: {} ({media_type}, {} bytes)", whole.blob, whole.bytes)))
     }
 
     fn record(&mut self, body: &RecordBody) -> io::Result<()> {

@@ -137,6 +137,13 @@ fn state(phase: &str, step: u32) -> Event {
         turn: Some(TurnView { turn: turn(), submission, step: StepIndex(step), phase: phase.into() }),
         queue: vec![],
         approvals: vec![],
+        elicitations: vec![],
+        last_outcome: None,
+        activity: None,
+        operation: None,
+        archive: None,
+        checkpoint_warning: None,
+        requires: BTreeMap::default(),
         stopped: None,
     }))
 }

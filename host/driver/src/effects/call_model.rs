@@ -6,10 +6,10 @@ use futures::{StreamExt as _, stream};
 use mainstay_journal::Committed;
 use mainstay_protocol::{
     RouteName, StepIndex, TurnId,
-    failure::CallFailure,
+    failure::{CallFailure, ErrorKind, Limit, PluginError},
     model::{Delta, ModelRequest, ToolChoice, ToolOffer},
     news::News,
-    record::v1::{Attempt, AttemptError, Build, ContextOwner, Reason, SessionFault},
+    record::v1::{Attempt, AttemptError, Build, ContextOwner, Reason, SessionFault, StopReason},
 };
 use mainstay_runtime::{Completion, Generation};
 use mainstay_session::{Command, Effect, Output};
@@ -58,18 +58,19 @@ impl Step {
         self.context.shared.pass("model.started");
         let began = Instant::now();
         let Some(name) = self.context.state.route().cloned() else {
-            return self.fail(Reason::new("no-route", "the session has no model route"));
+            return self.fail(StopReason::NoRoute, Reason::new("no-route", "the session has no model route"));
         };
         if let Some(problem) = self.context.view.invalid() {
-            return self.fail(Reason::new("invalid-request", format!("the history is not valid: {problem}")));
+            let reason = Reason::new("invalid-request", format!("the history is not valid: {problem}"));
+            return self.fail(StopReason::InvalidRequest, reason);
         }
         let Some(route) = self.context.shared.routes.find(&name).cloned() else {
             let reason = format!("the route `{name}` is not in the manifest; add it, or select another");
-            return self.fail(Reason::new("unknown-route", reason));
+            return self.fail(StopReason::UnknownRoute, Reason::new("unknown-route", reason));
         };
         let Some(adapter) = self.context.snapshot.model_adapter(&route.adapter).cloned() else {
             let reason = format!("the adapter `{}` of route `{name}` is not an active plugin", route.adapter);
-            return self.fail(Reason::new("unknown-adapter", reason));
+            return self.fail(StopReason::UnknownRoute, Reason::new("unknown-adapter", reason));
         };
         let served_by = build(&adapter);
         let attempt = |usage, error| attempt(&name, &served_by, began, usage, error);
@@ -82,11 +83,11 @@ impl Step {
                 Outcome::Decided(vec![command], staged)
             }
             Err(lost) => {
-                let reason = why(&name, &lost.error);
+                let (stop, reason) = (stop_reason(&lost.error), why(&name, &lost.error));
                 let fault = fault(&self.turn, &lost, &reason, &served_by);
                 let attempts = vec![attempt(lost.usage, Some(lost.error))];
                 self.drop_attempt();
-                self.fail_after(fault, attempts, reason)
+                self.fail_after(fault, attempts, stop, reason)
             }
         }
     }
@@ -156,13 +157,19 @@ impl Step {
         self.context.shared.hub.tell(&self.context.session, news);
     }
 
-    fn fail(self, reason: Reason) -> Outcome {
-        self.fail_after(None, Vec::new(), reason)
+    fn fail(self, stop: StopReason, reason: Reason) -> Outcome {
+        self.fail_after(None, Vec::new(), stop, reason)
     }
 
-    fn fail_after(self, fault: Option<SessionFault>, attempts: Vec<Attempt>, reason: Reason) -> Outcome {
+    fn fail_after(
+        self,
+        fault: Option<SessionFault>,
+        attempts: Vec<Attempt>,
+        stop: StopReason,
+        reason: Reason,
+    ) -> Outcome {
         let mut commands: Vec<_> = fault.into_iter().map(|fault| Command::Fault { fault }).collect();
-        commands.push(Command::FailStep { turn: self.turn, step: self.step, attempts, reason });
+        commands.push(Command::FailStep { turn: self.turn, step: self.step, attempts, stop, reason });
         Outcome::Decided(commands, Staged::new())
     }
 }
@@ -207,12 +214,25 @@ fn why(route: &RouteName, error: &AttemptError) -> Reason {
     }
 }
 
+/// Why the turn fails, by the type of what went wrong: no message decides it.
+const fn stop_reason(error: &AttemptError) -> StopReason {
+    match error {
+        AttemptError::Adapter(PluginError { kind: ErrorKind::LimitExceeded, .. }) => StopReason::QuotaExceeded,
+        AttemptError::Adapter(_) | AttemptError::Call(CallFailure::Guest(_)) => StopReason::ProviderError,
+        AttemptError::Call(CallFailure::Trap { .. }) => StopReason::PluginTrap,
+        AttemptError::Call(CallFailure::Timeout { .. }) => StopReason::TimeExhausted,
+        AttemptError::Call(CallFailure::LimitExceeded { limit: Limit::Memory, .. }) => StopReason::MemoryExhausted,
+        AttemptError::Call(CallFailure::LimitExceeded { .. }) => StopReason::LimitExceeded,
+        AttemptError::Call(CallFailure::Refused { .. }) => StopReason::CapabilityDenied,
+        AttemptError::Call(CallFailure::BadOutput { .. }) => StopReason::IncompatibleInterface,
+        AttemptError::Call(CallFailure::Busy { .. }) => StopReason::HostBusy,
+        AttemptError::Call(CallFailure::Host { .. }) => StopReason::HostFailed,
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use mainstay_protocol::{
-        Digest, PluginName,
-        failure::{ErrorKind, PluginError},
-    };
+    use mainstay_protocol::{Digest, PluginName};
 
     use super::*;
 
@@ -237,5 +257,27 @@ mod tests {
         assert_eq!(fault_of(CallFailure::Guest(error.clone())), None);
         let AttemptError::Adapter(kept) = Lost::from(CallFailure::Guest(error)).error else { panic!("it is its own") };
         assert_eq!((kept.code.as_str(), kept.message.len()), ("overloaded", 2_000));
+    }
+
+    #[test]
+    fn a_turn_fails_for_a_typed_reason_whatever_the_message_says() {
+        let adapter = |kind| CallFailure::Guest(PluginError::new(kind, "trap", "the plugin trapped: out of memory"));
+        let limit = |limit| CallFailure::LimitExceeded { limit, allowed: 1 };
+        let text = || "quota exceeded".to_owned();
+        let cases = [
+            (adapter(ErrorKind::Unavailable), StopReason::ProviderError),
+            (adapter(ErrorKind::LimitExceeded), StopReason::QuotaExceeded),
+            (CallFailure::Trap { message: text() }, StopReason::PluginTrap),
+            (CallFailure::Timeout { allowed_ms: 1 }, StopReason::TimeExhausted),
+            (limit(Limit::Memory), StopReason::MemoryExhausted),
+            (limit(Limit::Output), StopReason::LimitExceeded),
+            (CallFailure::Refused { reason: text() }, StopReason::CapabilityDenied),
+            (CallFailure::BadOutput { reason: text() }, StopReason::IncompatibleInterface),
+            (CallFailure::Busy { waited_ms: 1 }, StopReason::HostBusy),
+            (CallFailure::Host { message: text() }, StopReason::HostFailed),
+        ];
+        for (failure, expected) in cases {
+            assert_eq!(stop_reason(&Lost::from(failure.clone()).error), expected, "{failure:?}");
+        }
     }
 }

@@ -8,9 +8,11 @@ mod check_stop;
 mod decide_calls;
 mod hooks;
 mod output_bounds;
+mod refuse_turn;
 mod report;
 mod run_calls;
 mod start_turn;
+mod whole_output;
 
 use std::sync::Arc;
 
@@ -22,10 +24,12 @@ use mainstay_session::{Command, FinishedCall, State};
 pub(crate) use call_model::call_model;
 pub(crate) use check_stop::check_stop;
 pub(crate) use decide_calls::decide_calls;
+pub(crate) use refuse_turn::refuse_turn;
 pub(crate) use run_calls::run_calls;
 pub(crate) use start_turn::start_turn;
 
 use crate::{
+    blob_reader::SessionBlobReader,
     session::{history::View, proposal::Staged},
     shared::Shared,
     state_reader::SessionStateReader,
@@ -37,7 +41,7 @@ pub(crate) enum Outcome {
     /// Commands to decide, with what plugins staged for them.
     Decided(Vec<Command>, Staged),
     /// A call of the run ended.
-    Ended(FinishedCall, Staged),
+    Ended(Box<FinishedCall>, Staged),
 }
 
 /// A running effect.
@@ -64,6 +68,11 @@ impl Context {
             session: self.session.clone(),
             plugin: plugin.clone(),
         };
+        let blobs = SessionBlobReader {
+            journal: Arc::clone(&self.shared.journal),
+            tenant: tenant.clone(),
+            session: self.session.clone(),
+        };
         Invocation {
             session: Some(self.session.clone()),
             turn: place.turn.cloned(),
@@ -73,6 +82,7 @@ impl Context {
             route: self.state.route().map(ToString::to_string),
             transcript: Some(Arc::new(self.view.without_private_parts())),
             session_state: Some(Arc::new(reader)),
+            blobs: Some(Arc::new(blobs)),
             staged: self.staged.get(plugin).cloned().unwrap_or_default(),
             snapshot: Some(Arc::clone(&self.snapshot)),
             ..Invocation::outside_sessions(tenant.clone(), format!("{}/{}", self.session, place.name))

@@ -7,11 +7,11 @@ use mainstay_protocol::{
 };
 
 /// Bytes of text that a model gets of one tool's output.
-pub(crate) const MAX_TOOL_OUTPUT: usize = 40_000;
+pub(super) const MAX_TOOL_OUTPUT: usize = 40_000;
 /// Bytes of media and extensions that one tool's output may have together.
-const MAX_DATA: usize = 4 << 20;
+pub(super) const MAX_DATA: usize = 4 << 20;
 /// Parts that one tool's output may have, the note about the rest not counted.
-const MAX_PARTS: usize = 64;
+pub(super) const MAX_PARTS: usize = 64;
 /// Bytes of `extras` that a record keeps; longer ones are dropped.
 const MAX_EXTRAS: usize = 64 << 10;
 /// Bytes of a message that a record keeps.
@@ -19,8 +19,20 @@ pub(super) const MAX_MESSAGE: usize = 2_000;
 /// Bytes of a reason's code that a record keeps.
 pub(super) const MAX_CODE: usize = 64;
 
+/// Whether nothing has to be cut.
+pub(super) fn fits(parts: &[Part]) -> bool {
+    let (mut text, mut data) = (0, 0);
+    for part in parts {
+        match part {
+            Part::Text(_) | Part::Json(_) => text += part.bytes(),
+            Part::Media(_) | Part::Extension(_) => data += size(part),
+        }
+    }
+    parts.len() <= MAX_PARTS && text <= MAX_TOOL_OUTPUT && data <= MAX_DATA
+}
+
 /// Cuts the parts of a tool's output so that all of them together stay within the bounds.
-pub(crate) fn cut(parts: Vec<Part>) -> Vec<Part> {
+pub(super) fn cut(parts: Vec<Part>) -> Vec<Part> {
     let mut room = Room { text: MAX_TOOL_OUTPUT, data: MAX_DATA };
     let all = parts.len();
     let mut kept: Vec<_> = parts.into_iter().take(MAX_PARTS).filter_map(|part| room.keep(part)).collect();

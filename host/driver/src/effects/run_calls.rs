@@ -15,7 +15,12 @@ use mainstay_runtime::{Called, Generation, NewsSink, ToolOutput};
 use mainstay_session::{Effect, FinishedCall, PlannedRun};
 
 use super::{
-    CallPlace, Context, Outcome, Work, decide_calls::planned_call, hooks::build, output_bounds, report::report,
+    CallPlace, Context, Outcome, Work,
+    decide_calls::planned_call,
+    hooks::build,
+    output_bounds,
+    report::report,
+    whole_output::{Bounded, bound},
 };
 use crate::{session::proposal::Staged, shared::Shared};
 
@@ -45,11 +50,11 @@ async fn run_one(context: Context, turn: TurnId, step: StepIndex, run: PlannedRu
             report(&context.session, &generation, &called);
             called
         }
-        Err(reason) => return Outcome::Ended(refused(&run, reason), Staged::new()),
+        Err(reason) => return Outcome::Ended(Box::new(refused(&run, reason)), Staged::new()),
     };
     context.shared.pass("call.finished");
     let staged = Staged::from([(plugin, called.staged.clone())]);
-    Outcome::Ended(finished(&run, called), staged)
+    Outcome::Ended(Box::new(finished(&run, called)), staged)
 }
 
 fn find(
@@ -72,15 +77,19 @@ fn refused(run: &PlannedRun, reason: String) -> FinishedCall {
 fn finished(run: &PlannedRun, called: Called<ToolOutput>) -> FinishedCall {
     let ms = u64::try_from(called.elapsed.as_millis()).unwrap_or(u64::MAX);
     match called.result {
-        Ok(output) => FinishedCall {
-            index: run.index,
-            content: output_bounds::cut(output.content),
-            is_error: output.is_error,
-            extras: output_bounds::extras(output.extras),
-            outcome: CallOutcome::Returned,
-            build: Some(run.authorised.build.clone()),
-            ms,
-        },
+        Ok(output) => {
+            let Bounded { content, extras, whole } = bound(output.content, output.extras);
+            FinishedCall {
+                index: run.index,
+                content,
+                is_error: output.is_error,
+                extras,
+                outcome: CallOutcome::Returned,
+                build: Some(run.authorised.build.clone()),
+                ms,
+                whole,
+            }
+        }
         Err(failure) => failed(run, failure, ms),
     }
 }
@@ -90,14 +99,16 @@ fn failed(run: &PlannedRun, failure: CallFailure, ms: u64) -> FinishedCall {
         CallFailure::Guest(PluginError { message, .. }) => message.clone(),
         failure => format!("the call of `{}` failed: {failure}", run.tool),
     };
+    let Bounded { content, extras, whole } = bound(vec![Part::Text(text)], None);
     FinishedCall {
         index: run.index,
-        content: output_bounds::cut(vec![Part::Text(text)]),
+        content,
         is_error: true,
-        extras: None,
+        extras,
         outcome: CallOutcome::Failed(output_bounds::shorten(failure)),
         build: Some(run.authorised.build.clone()),
         ms,
+        whole,
     }
 }
 

@@ -19,19 +19,23 @@ use crate::session::proposal::Staged;
 /// Asks input hooks about a queued message.
 pub(crate) fn start_turn(context: Context, queued: Queued, turn: TurnId) -> Work {
     stream::once(async move {
-        let content = context
-            .shared
-            .journal
-            .queued(&context.shared.tenant, &context.session, queued.accepted)
-            .await
-            .map_err(|error| error.to_string())
-            .and_then(|message| message.ok_or_else(|| "it is not in the queue".to_owned()));
-        match content {
-            Ok(message) => ask(context, queued, turn, message.content).await,
-            Err(error) => Outcome::Decided(vec![Command::Park { fault: unreadable(&error) }], Staged::new()),
+        match queued_content(&context, &queued).await {
+            Ok(content) => ask(context, queued, turn, content).await,
+            Err(unreadable) => unreadable,
         }
     })
     .boxed()
+}
+
+/// What a queued message says. One that can't be read parks the session.
+pub(super) async fn queued_content(context: &Context, queued: &Queued) -> Result<Vec<Part>, Outcome> {
+    let Context { shared, session, .. } = context;
+    let read = shared.journal.queued(&shared.tenant, session, queued.accepted).await;
+    let message = read.map_err(|error| error.to_string());
+    let message = message.and_then(|message| message.ok_or_else(|| "it is not in the queue".to_owned()));
+    message
+        .map(|message| message.content)
+        .map_err(|error| Outcome::Decided(vec![Command::Park { fault: unreadable(&error) }], Staged::new()))
 }
 
 fn unreadable(error: &str) -> SessionFault {

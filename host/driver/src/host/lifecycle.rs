@@ -8,9 +8,10 @@ use mainstay_protocol::TenantId;
 use mainstay_runtime::{Registry, Runtime};
 use tokio::task::JoinSet;
 
-use super::{Host, HostOptions, Inner};
+use super::{Host, HostOptions, Inner, recover_operations};
 use crate::{
-    errors::HostError,
+    clock,
+    errors::{HostError, OpenError},
     hub::Hub,
     plugins::{
         assemble,
@@ -18,7 +19,7 @@ use crate::{
         startup::{self, Starting},
     },
     routes::Routes,
-    session::table::Table,
+    session::{Reconfiguration, table::Table},
     shared::Shared,
 };
 
@@ -62,17 +63,30 @@ impl Host {
                 overridden: Mutex::new(overridden),
             }),
         };
+        host.end_interrupted_operations().await;
         host.take_up_sessions_with_work().await?;
         Ok(host)
+    }
+
+    /// Ends what the host before this one owned. An operation that can't be ended now is when its session is taken up.
+    async fn end_interrupted_operations(&self) {
+        match recover_operations(&*self.inner.shared.journal, clock::now()).await {
+            Ok(0) => {}
+            Ok(ended) => tracing::info!(ended, "operations that the last host left were ended"),
+            Err(error) => tracing::error!("not all operations that the last host left could be ended: {error}"),
+        }
     }
 
     /// Takes up what a host before this one left. Sessions that can't be taken up are left as they are.
     async fn take_up_sessions_with_work(&self) -> Result<(), HostError> {
         let rows = self.inner.shared.journal.sessions_with_work().await?;
         for row in rows.into_iter().filter(|row| row.tenant == self.inner.shared.tenant) {
-            if let Err(error) = self.take_up(&row.session, None, None).await {
+            if let Err(error) = self.take_up(&row.session, Reconfiguration::default()).await {
                 tracing::error!(session = %row.session, "the session can't be taken up: {error}");
-                self.inner.table.stop(&row.session, error.to_string());
+                // A swap may bring what it requires: then it is taken up.
+                if !matches!(error, OpenError::RequiredBuildMissing(_)) {
+                    self.inner.table.stop(&row.session, error.to_string());
+                }
             }
         }
         Ok(())

@@ -1,11 +1,14 @@
 //! The host: one data folder, its journal, its plugins and its sessions.
 
+mod description;
+mod forgetting;
 mod lifecycle;
+mod operations;
 mod reads;
 mod sessions;
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -15,6 +18,8 @@ use mainstay_manifest::HostManifest;
 use mainstay_protocol::{Digest, Ordinal, PluginName, RouteName, SessionId, op::Labels};
 use mainstay_runtime::Runtime;
 use tokio::task::JoinSet;
+
+pub use operations::recover_operations;
 
 use crate::{failpoint::Failpoint, plugins::components::Components, session::table::Table, shared::Shared};
 
@@ -73,6 +78,9 @@ pub struct OpenSession {
     pub labels: Labels,
     /// A JSON object; replaces what an old session has.
     pub metadata: Option<String>,
+    /// The builds, by the SHA-256 of their components, without which the session does not run; replaces what an old session
+    /// requires. Without one of them, opening fails, and so does a turn that meets a swap; nothing is instantiated.
+    pub requires: Option<BTreeMap<PluginName, Digest>>,
 }
 
 /// A session that is open.

@@ -1,6 +1,11 @@
 //! What can be asked of a running host: its sessions, through a [`Reader`], and its plugins.
 
-use mainstay_protocol::{ItemId, Ordinal, SessionId, content::Item, record::StoredRecord};
+use mainstay_protocol::{
+    ItemId, Ordinal, SessionId,
+    blob::{BlobInfo, BlobReference},
+    content::Item,
+    record::StoredRecord,
+};
 
 use super::Host;
 use crate::{
@@ -10,7 +15,7 @@ use crate::{
 };
 
 impl Host {
-    fn reader(&self) -> Reader {
+    pub(crate) fn reader(&self) -> Reader {
         Reader::new(self.inner.shared.journal.clone(), self.inner.shared.tenant.clone())
     }
 
@@ -67,6 +72,27 @@ impl Host {
     /// The journal can't be read, or the limit is zero.
     pub async fn items(&self, session: &SessionId, after: ItemId, limit: usize) -> Result<Vec<Item>, HostError> {
         self.reader().items(session, after, limit).await
+    }
+
+    /// As [`Reader::blob_info`].
+    ///
+    /// # Errors
+    /// The journal can't be read.
+    pub async fn blob_info(&self, session: &SessionId, blob: &BlobReference) -> Result<Option<BlobInfo>, HostError> {
+        self.reader().blob_info(session, blob).await
+    }
+
+    /// As [`Reader::blob_read`].
+    ///
+    /// # Errors
+    /// The journal can't be read, or the blob is damaged.
+    pub async fn blob_read(
+        &self,
+        session: &SessionId,
+        blob: &BlobReference,
+        offset: u64,
+    ) -> Result<Option<Vec<u8>>, HostError> {
+        self.reader().blob_read(session, blob, offset).await
     }
 
     /// Counts and timings of the journal since the host was opened: `groups` counts its fsync barriers.

@@ -1,23 +1,26 @@
 //! Opening sessions and sending them ops. A session is taken up once by a host: then what a crash left is closed, before its
 //! first op.
 
+use std::collections::BTreeMap;
+
 use mainstay_journal::{Committed, OpenedSession};
 use mainstay_protocol::{
-    Ordinal, RouteName, SessionId, SubmissionId,
+    Digest, Ordinal, PluginName, RouteName, SessionId, SubmissionId,
     news::News,
     op::{Accepted, Op, Refusal},
 };
 use mainstay_session::{Command, Refused, State};
 use tokio::sync::{broadcast, mpsc, oneshot};
 
-use super::{Host, OpenSession, Opened};
+use super::{Host, OpenSession, Opened, description::check_description};
 use crate::{
     clock,
     errors::{HostError, OpenError},
     session::{
-        OpRequest, Request,
-        actor::{Actor, End},
+        OpRequest, Reconfiguration, Request,
+        actor::{Actor, End, Stop},
         proposal::Proposal,
+        required,
         table::Sent,
     },
 };
@@ -26,7 +29,8 @@ impl Host {
     /// Opens a session: takes up an old one, or creates a new one.
     ///
     /// # Errors
-    /// There is none and it was not to be created, the route is unknown, or the journal fails.
+    /// There is none and it was not to be created, the route is unknown, a build that it requires is not the active one, or
+    /// the journal fails.
     pub async fn open_session(&self, request: OpenSession) -> Result<Opened, OpenError> {
         check_description(&request)?;
         if let Some(route) = request.route.as_ref().filter(|route| self.inner.shared.routes.find(route).is_none()) {
@@ -43,14 +47,15 @@ impl Host {
         let Some(session) = request.session.clone() else {
             return self.create(clock::new_session(), request).await;
         };
-        let (route, metadata) = (request.route.clone(), request.metadata.clone());
-        match self.take_up(&session, route.clone(), metadata.clone()).await? {
+        let OpenSession { route, metadata, requires, .. } = request.clone();
+        let change = Reconfiguration { route, metadata, requires };
+        match self.take_up(&session, change.clone()).await? {
             TakenUp::Now(head) => Ok(Opened { session, created: false, head }),
-            TakenUp::Before(head) if route.is_none() && metadata.is_none() => {
+            TakenUp::Before(head) if change == Reconfiguration::default() => {
                 Ok(Opened { session, created: false, head })
             }
             TakenUp::Before(_) => {
-                let head = self.configure(&session, route, metadata).await?;
+                let head = self.configure(&session, change).await?;
                 Ok(Opened { session, created: false, head })
             }
             TakenUp::Missing if request.create => self.create(session, request).await,
@@ -59,14 +64,9 @@ impl Host {
     }
 
     /// Changes a session that this host has taken up already.
-    async fn configure(
-        &self,
-        session: &SessionId,
-        route: Option<RouteName>,
-        metadata: Option<String>,
-    ) -> Result<Ordinal, OpenError> {
+    async fn configure(&self, session: &SessionId, change: Reconfiguration) -> Result<Ordinal, OpenError> {
         let (reply, answer) = oneshot::channel();
-        self.send(session, Request::Configure { route, metadata, reply })?;
+        self.send(session, Request::Configure { change, reply })?;
         Ok(answer.await.map_err(|_| closing())??)
     }
 
@@ -88,11 +88,13 @@ impl Host {
         if let Some(opened) = self.load(&session).await? {
             return Ok(Opened { session, created: false, head: opened.head });
         }
+        self.check_requires(request.requires.as_ref())?;
         let shared = &self.inner.shared;
         let route = request.route.unwrap_or_else(|| shared.routes.default_route().clone());
         let state = State::default();
         let mut proposal = Proposal::on(&state);
-        let command = Command::Create { route, labels: request.labels, metadata: request.metadata };
+        let OpenSession { labels, metadata, requires, .. } = request;
+        let command = Command::Create { route, labels, metadata, requires };
         proposal.apply(command, clock::now()).map_err(refused)?;
         let transition = proposal.into_transition(&shared.tenant, &session, &state, None);
         shared.pass_barriers(&["B0"], "before");
@@ -104,22 +106,18 @@ impl Host {
     }
 
     /// Takes a session up, unless this host has done so. Not to be called from a future that may be dropped.
-    pub(crate) async fn take_up(
-        &self,
-        session: &SessionId,
-        route: Option<RouteName>,
-        metadata: Option<String>,
-    ) -> Result<TakenUp, OpenError> {
+    pub(crate) async fn take_up(&self, session: &SessionId, change: Reconfiguration) -> Result<TakenUp, OpenError> {
         let _one_at_a_time = self.inner.opening.lock().await;
         let Some(opened) = self.load(session).await? else { return Ok(TakenUp::Missing) };
+        self.check_requires(change.requires.as_ref().or(Some(opened.state.requires())))?;
         if self.inner.table.is_open(session) {
             return Ok(TakenUp::Before(opened.head));
         }
-        self.check_route(route.as_ref().or(opened.state.route()))?;
+        self.check_route(change.route.as_ref().or(opened.state.route()))?;
         let Some(inbox) = self.inner.table.start(session) else { return Ok(TakenUp::Before(opened.head)) };
         let mut actor =
             Actor::new(self.inner.shared.clone(), session.clone(), opened.map(|opened| opened.state), inbox);
-        match actor.resume(route, metadata).await {
+        match actor.resume(change).await {
             Ok(head) => {
                 self.inner.table.open(session);
                 self.run(session.clone(), actor);
@@ -140,6 +138,13 @@ impl Host {
             }
             _ => Ok(()),
         }
+    }
+
+    /// A session does not run without the builds that it requires.
+    fn check_requires(&self, requires: Option<&BTreeMap<PluginName, Digest>>) -> Result<(), OpenError> {
+        let snapshot = self.inner.shared.registry.snapshot();
+        let missing = requires.and_then(|requires| required::missing(requires, &snapshot));
+        missing.map_or(Ok(()), |missing| Err(missing.into()))
     }
 
     async fn load(&self, session: &SessionId) -> Result<Option<Committed<OpenedSession>>, HostError> {
@@ -164,6 +169,8 @@ impl Host {
                         next = host.revive(&session, inbox).await;
                     }
                 }
+                // Whoever asked for it clears up.
+                End::Stopped(Stop::Forgotten) => {}
                 End::Stopped(stop) => {
                     tracing::error!(%session, "the session stops: {stop}");
                     host.inner.table.stop(&session, stop.to_string());
@@ -206,9 +213,13 @@ impl Host {
             return Err(Refusal::Stopped { reason });
         }
         let (host, id) = (self.clone(), session.clone());
-        match self.to_its_end(async move { host.take_up(&id, None, None).await }).await {
+        match self.to_its_end(async move { host.take_up(&id, Reconfiguration::default()).await }).await {
             Some(Ok(TakenUp::Now(_) | TakenUp::Before(_))) => Ok(()),
             Some(Ok(TakenUp::Missing)) => Err(Refusal::UnknownSession { session: session.to_string() }),
+            Some(Err(OpenError::RequiredBuildMissing(missing))) => Err(missing.into()),
+            Some(Err(OpenError::Host(error))) if error.is_gone() => {
+                Err(Refusal::SessionGone { session: session.to_string() })
+            }
             Some(Err(error)) => Err(Refusal::Stopped { reason: error.to_string() }),
             None => Err(closing()),
         }
@@ -216,7 +227,7 @@ impl Host {
 
     /// Hands a request to the session's actor. When there is none, one is started beside: nothing here waits, so that a
     /// caller that leaves can't leave a session half started.
-    fn send(&self, session: &SessionId, request: Request) -> Result<(), Refusal> {
+    pub(super) fn send(&self, session: &SessionId, request: Request) -> Result<(), Refusal> {
         match self.inner.table.send(session, request) {
             Sent::Yes => Ok(()),
             Sent::No(refusal) => Err(refusal),
@@ -248,16 +259,23 @@ impl Host {
         }
     }
 
-    /// Lets parked sessions try again: the code that failed may be another now.
+    /// Lets parked sessions try again: the code that failed may be another now. Sessions that were not taken up for want of a
+    /// build that they require are, if it is there now. Not to be called from a future that may be dropped.
     pub(crate) async fn unpark_all(&self) {
         let rows = match self.inner.shared.journal.sessions_with_work().await {
             Ok(rows) => rows,
             Err(error) => return tracing::warn!("parked sessions could not be looked for: {error}"),
         };
-        let own = |row: &mainstay_journal::SessionRow| row.tenant == self.inner.shared.tenant;
-        for row in rows.into_iter().filter(|row| own(row) && row.phase == "parked") {
-            if self.inner.table.is_open(&row.session) {
-                let _ = self.send(&row.session, Request::Unpark);
+        for row in rows.into_iter().filter(|row| row.tenant == self.inner.shared.tenant) {
+            let (session, table) = (&row.session, &self.inner.table);
+            if table.is_open(session) {
+                if row.phase == "parked" {
+                    let _ = self.send(session, Request::Unpark);
+                }
+            } else if table.stopped(session).is_none()
+                && let Err(error) = self.take_up(session, Reconfiguration::default()).await
+            {
+                tracing::warn!(%session, "the session still can't be taken up: {error}");
             }
         }
     }
@@ -276,21 +294,6 @@ pub(crate) enum TakenUp {
 
 fn closing() -> Refusal {
     Refusal::Stopped { reason: "the session ended while the request was waiting".to_owned() }
-}
-
-/// Bytes that a session's metadata, or its labels together, may have.
-const MAX_DESCRIPTION: usize = 64 << 10;
-
-fn check_description(request: &OpenSession) -> Result<(), OpenError> {
-    let is_object = |text: &str| serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text).is_ok();
-    if request.metadata.as_deref().is_some_and(|text| text.len() > MAX_DESCRIPTION || !is_object(text)) {
-        return Err(OpenError::Metadata);
-    }
-    let labels: usize = request.labels.0.iter().map(|(name, value)| name.len() + value.len()).sum();
-    if labels > MAX_DESCRIPTION {
-        return Err(OpenError::Labels);
-    }
-    Ok(())
 }
 
 fn refused(refused: Refused) -> OpenError {

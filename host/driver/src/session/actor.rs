@@ -4,7 +4,7 @@ use std::{collections::VecDeque, pin::pin, sync::Arc};
 
 use futures::{FutureExt as _, StreamExt as _};
 use mainstay_journal::{Commit, CommitError, Committed, NewSubmission, ReadError};
-use mainstay_protocol::{Ordinal, RouteName, SessionId, news::News, op::Refusal, record::RecordBody};
+use mainstay_protocol::{Ordinal, SessionId, news::News, op::Refusal, record::RecordBody};
 use mainstay_runtime::{Hook, Snapshot};
 use mainstay_session::{Command, Effect, Phase, Refused, State, Turn, pending};
 use tokio::{
@@ -13,9 +13,10 @@ use tokio::{
 };
 
 use super::{
-    Request, barrier,
+    Reconfiguration, Request, barrier,
     history::History,
     proposal::{Proposal, Staged},
+    required::{MissingBuild, missing},
     results::{Ready, Results},
 };
 use crate::{
@@ -48,6 +49,9 @@ pub(crate) enum Stop {
     /// The journal could not be read.
     #[error("the journal could not be read: {0}")]
     Read(#[from] ReadError),
+    /// The session was forgotten.
+    #[error("the session was forgotten")]
+    Forgotten,
     /// The core refused what the driver computed.
     #[error("an internal error: {0}")]
     Bug(String),
@@ -56,7 +60,11 @@ pub(crate) enum Stop {
 impl Stop {
     /// Whether nothing was written and the same may work later: an op that met it is refused, and the session goes on.
     pub(super) fn left_all_as_it_was(&self) -> bool {
-        matches!(self, Self::Read(_) | Self::Commit(CommitError::DiskFull | CommitError::Busy))
+        match self {
+            Self::Read(_) => true,
+            Self::Commit(error) => error.is_retryable(),
+            Self::Forgotten | Self::Bug(_) => false,
+        }
     }
 }
 
@@ -99,14 +107,11 @@ impl Actor {
     }
 
     /// B0: takes the session up after a restart, and closes what can't go on. Gives the last record.
-    pub(crate) async fn resume(
-        &mut self,
-        route: Option<RouteName>,
-        metadata: Option<String>,
-    ) -> Result<Ordinal, OpenError> {
+    pub(crate) async fn resume(&mut self, change: Reconfiguration) -> Result<Ordinal, OpenError> {
+        let Reconfiguration { route, metadata, requires } = change;
         let retry_open_step = self.shared.retry_open_step;
-        let resumed = self.proposal.apply(Command::Resume { route, metadata, retry_open_step }, clock::now());
-        if let Err(refused) = resumed {
+        let resume = Command::Resume { route, metadata, requires, retry_open_step };
+        if let Err(refused) = self.proposal.apply(resume, clock::now()) {
             return Err(match refused {
                 Refused::Op(_) => OpenError::NoRoute,
                 Refused::Stale(why) => Refusal::Stopped { reason: why.to_owned() }.into(),
@@ -161,7 +166,9 @@ impl Actor {
 
     /// Starts an effect. Those that reach outside get the proof that what they follow from is committed.
     async fn start(&mut self, effect: &Effect) -> Result<Work, Stop> {
-        self.repin(effect)?;
+        if let Some(missing) = self.repin(effect)? {
+            return Ok(effects::refuse_turn(self.context().await?, effect.clone(), clock::new_turn(), &missing));
+        }
         let owed = self.base.project(pending).transpose();
         let work = match (effect.clone(), owed) {
             (Effect::OpenStep { turn, step }, _) => {
@@ -185,11 +192,12 @@ impl Actor {
     }
 
     /// A step pins the code that it begins with. Calls that were answered by a person are planned on the code that is active
-    /// then. What serves for the first time is recorded before it does.
-    fn repin(&mut self, effect: &Effect) -> Result<(), Stop> {
+    /// then. What serves for the first time is recorded before it does. Without a build that the session requires nothing is
+    /// pinned.
+    fn repin(&mut self, effect: &Effect) -> Result<Option<MissingBuild>, Stop> {
         let answered = || {
             let calls = self.proposal.tip().turn().into_iter().flat_map(Turn::calls);
-            calls.into_iter().any(|call| call.answer.is_some())
+            calls.into_iter().any(|call| call.answer.is_some() || call.suspended > 0)
         };
         let fresh = match effect {
             Effect::StartTurn(_) | Effect::OpenStep { .. } => true,
@@ -197,12 +205,17 @@ impl Actor {
             Effect::CallModel { .. } | Effect::RunCalls { .. } | Effect::CheckStop { .. } => self.pinned.is_none(),
         };
         if !fresh {
-            return Ok(());
+            return Ok(None);
         }
         let snapshot = self.shared.registry.snapshot();
+        if let Some(missing) = missing(self.proposal.tip().requires(), &snapshot) {
+            self.pinned = None;
+            return Ok(Some(missing));
+        }
         let receipts = snapshot.generations().iter().map(|active| active.receipt().clone()).collect();
         self.pinned = Some(snapshot);
-        self.apply(vec![Command::Serve { receipts }], Staged::new())
+        self.apply(vec![Command::Serve { receipts }], Staged::new())?;
+        Ok(None)
     }
 
     async fn context(&mut self) -> Result<Context, Stop> {
@@ -300,7 +313,7 @@ impl Actor {
     async fn take(&mut self, outcome: Outcome) -> Result<(), Stop> {
         match outcome {
             Outcome::Decided(commands, staged) => self.apply(commands, staged),
-            Outcome::Ended(finished, staged) => match self.results.add(finished, staged, self.proposal.tip()) {
+            Outcome::Ended(finished, staged) => match self.results.add(*finished, staged, self.proposal.tip()) {
                 Ready::Wait => Ok(()),
                 Ready::Whole(command, staged) => self.apply(vec![command], staged),
                 Ready::Early(command, staged) => {
@@ -390,8 +403,8 @@ impl Actor {
     async fn serve(&mut self, request: Request) -> Result<(), Stop> {
         match request {
             Request::Op(request) => self.serve_op(request).await,
-            Request::Configure { route, metadata, reply } => {
-                let _ = reply.send(self.serve_configure(route, metadata).await?);
+            Request::Configure { change, reply } => {
+                let _ = reply.send(self.serve_configure(change).await?);
                 Ok(())
             }
             Request::Unpark if self.base.get().is_parked() && self.proposal.is_empty() => {
@@ -402,6 +415,7 @@ impl Actor {
                 self.waiting.push(reply);
                 Ok(())
             }
+            Request::Forget(reply) => self.serve_forget(reply).await,
         }
     }
 

@@ -19,7 +19,15 @@ pub(crate) fn names(records: &[NewRecord]) -> Vec<&'static str> {
 fn name(record: &RecordBody) -> Option<&'static str> {
     Some(match record {
         RecordBody::SessionConfigured(_) => "B0",
-        RecordBody::MessageAccepted(_) | RecordBody::ModelChanged(_) | RecordBody::ApprovalResolved(_) => "B1",
+        RecordBody::MessageAccepted(_)
+        | RecordBody::ModelChanged(_)
+        | RecordBody::ApprovalResolved(_)
+        | RecordBody::ElicitationResolved(_)
+        | RecordBody::ActivityChanged(_)
+        | RecordBody::OperationBegun(_)
+        | RecordBody::OperationCorrelated(_)
+        | RecordBody::CommandEnded(_) => "B1",
+        RecordBody::ElicitationRequested(_) => "BQ",
         RecordBody::TurnStarted(_) => "B2",
         RecordBody::StepCompleted(StepCompleted { outcome: StepOutcome::Completed, .. }) => "B3",
         RecordBody::CallsDecided(_) => "B4",

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::{FutureExt as _, future::BoxFuture};
-use mainstay_journal::{Journal, MAX_PAGE, Range, ReadError};
+use mainstay_journal::{Journal, MAX_PAGE, Place, Range, ReadError};
 use mainstay_protocol::{
     ItemId, SessionId, TenantId,
     content::{Item, ItemBody, PrivatePart},
@@ -31,7 +31,15 @@ impl History {
         let mut after = ItemId(0);
         loop {
             let page = journal.items(tenant, session, Range::forward(MAX_PAGE).after(after)).await?;
-            after = page.rows.last().map_or(after, |item| item.id);
+            // A damaged item is left out: if the history is no longer valid without it, the turn fails and says so.
+            let damaged = page.damaged.iter().filter_map(|damaged| match damaged.at {
+                Place::Item(item) => Some(item),
+                _ => None,
+            });
+            after = page.rows.iter().map(|item| item.id).chain(damaged).max().unwrap_or(after);
+            if !page.damaged.is_empty() {
+                tracing::error!(%session, damaged = ?page.damaged, "items of the transcript are damaged");
+            }
             items.extend(page.rows.into_iter().map(Arc::new));
             if !page.more {
                 break;
@@ -57,18 +65,23 @@ impl History {
     }
 }
 
-/// Results of one step stand in the order of their calls, whichever ended first.
+/// Results of one step stand in the order of their calls, whichever ended first. A notice may stand between them.
 fn sort_results(items: &mut [Arc<Item>]) {
-    let mut rest = items;
-    while let Some(start) = rest.iter().position(|item| is_result(item)) {
-        let tail = &mut rest[start..];
-        let step = |item: &Item| (item.turn.clone(), item.step);
-        let first = step(&tail[0]);
-        let count = tail.iter().take_while(|item| is_result(item) && step(item) == first).count();
-        let (results, after) = tail.split_at_mut(count);
+    let step = |item: &Item| (item.turn.clone(), item.step);
+    let mut start = 0;
+    while let Some(first) = (start..items.len()).find(|&at| is_result(&items[at])) {
+        let of_step = step(&items[first]);
+        let belongs = |item: &Item| is_notice(item) || is_result(item) && step(item) == of_step;
+        start = (first..items.len()).find(|&at| !belongs(&items[at])).unwrap_or(items.len());
+        let places: Vec<_> = (first..start).filter(|&at| is_result(&items[at])).collect();
+        let mut results: Vec<_> = places.iter().map(|&at| Arc::clone(&items[at])).collect();
         results.sort_by_key(|item| item.call);
-        rest = after;
+        places.into_iter().zip(results).for_each(|(place, result)| items[place] = result);
     }
+}
+
+fn is_notice(item: &Item) -> bool {
+    matches!(item.body, ItemBody::Notice(_))
 }
 
 fn is_result(item: &Item) -> bool {
@@ -98,8 +111,7 @@ impl View {
 
     /// What a model gets: no notices, and of the private parts only those of its own context group.
     pub(crate) fn for_model(&self, context_group: &str) -> Self {
-        let is_notice = |item: &Arc<Item>| matches!(item.body, ItemBody::Notice(_));
-        let items = if self.items.iter().any(is_notice) {
+        let items = if self.items.iter().any(|item| is_notice(item)) {
             self.items.iter().filter(|item| !is_notice(item)).cloned().collect()
         } else {
             Arc::clone(&self.items)
@@ -226,6 +238,30 @@ mod tests {
         assert_eq!(read(&view.for_model("two")).await, [(1, false), (3, false)]);
         assert_eq!(read(&view.without_private_parts()).await, [(1, false), (2, false), (3, false)]);
         assert_eq!(view.for_model("one").count().await.ok(), Some(2));
+    }
+
+    #[tokio::test]
+    async fn results_stand_in_call_order_also_around_a_notice() {
+        let result = |id, step, call| Item {
+            step: Some(mainstay_protocol::StepIndex(step)),
+            call: Some(mainstay_protocol::CallIndex(call)),
+            ..item(
+                id,
+                ItemBody::ToolResult(mainstay_protocol::content::CallResult {
+                    call_id: call.to_string(),
+                    name: String::new(),
+                    content: Vec::new(),
+                    is_error: false,
+                    extras: None,
+                }),
+            )
+        };
+        let notice = item(3, ItemBody::Notice(Notice { code: "c".to_owned(), text: String::new() }));
+        let items = [result(1, 0, 2), result(2, 0, 1), notice, result(4, 0, 0), result(5, 1, 1), result(6, 1, 0)];
+        let view = History::default().view(&items);
+        let order = |read: Vec<(u64, bool)>| read.into_iter().map(|(id, _)| id).collect::<Vec<_>>();
+        assert_eq!(order(read(&view.without_private_parts()).await), [4, 2, 3, 1, 6, 5]);
+        assert_eq!(order(read(&view.for_model("one")).await), [4, 2, 1, 6, 5]);
     }
 
     #[test]

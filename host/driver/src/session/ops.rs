@@ -1,15 +1,17 @@
 //! B1: an op is recognised if it came before, decided on committed state, made durable, and only then acknowledged.
 
+mod command;
+
 use mainstay_journal::{Commit, CommitError, Committed, MAX_PAGE, NewSubmission, Range};
 use mainstay_protocol::{
-    ApprovalId, Ordinal, RouteName, SubmissionId,
+    Ordinal, SubmissionId,
     op::{Accepted, Op, Refusal},
     record::RecordBody,
 };
-use mainstay_session::{Command, Refused};
+use mainstay_session::{Command, Refused, State};
 
 use super::{
-    OpRequest,
+    OpRequest, Reconfiguration,
     actor::{Actor, Stop},
     proposal::Proposal,
 };
@@ -21,7 +23,7 @@ impl Actor {
         let OpRequest { submission, chosen, op, reply } = request;
         let answer = match self.repeated(&submission, chosen, &op).await {
             Ok(Some(answer)) => Ok(answer),
-            Ok(None) => self.accept(submission, op).await.map(|committed| acknowledge(&committed)),
+            Ok(None) => self.accept(submission, op).await,
             Err(stop) => Err(NotAccepted::Stop(stop)),
         };
         // The client may have left; what was accepted is accepted all the same.
@@ -57,12 +59,16 @@ impl Actor {
         }))
     }
 
-    async fn accept(&mut self, submission: SubmissionId, op: Op) -> Result<Committed<Commit>, NotAccepted> {
+    async fn accept(&mut self, submission: SubmissionId, op: Op) -> Result<Result<Accepted, Refusal>, NotAccepted> {
         let digest = op.digest();
-        let mut proposal = self.ground_for(&op);
-        let command = self.command(submission.clone(), op)?;
-        if let Err(refused) = proposal.apply(command, clock::now()) {
-            return Err(self.refusal(refused).await);
+        let (mut proposal, is_report) = (self.ground_for(&op), command::is_report(&op));
+        let command = command::of(submission.clone(), op, &self.shared.routes)?;
+        match proposal.apply(command, clock::now()) {
+            Ok(()) if proposal.is_empty() => return Ok(Ok(nothing_new(&self.base, submission))),
+            Ok(()) => {}
+            // A report that comes late, or again, or from a stale owner is no news.
+            Err(Refused::Stale(_)) if is_report => return Ok(Ok(nothing_new(&self.base, submission))),
+            Err(refused) => return Err(self.refusal(refused).await),
         }
         let decision = proposal.decision();
         let accepted = decision.queued.first().map(|queued| queued.accepted);
@@ -71,7 +77,7 @@ impl Actor {
         match self.commit(proposal, Some(answered)).await {
             Ok(committed) => {
                 self.proposal.rebase(self.base.get());
-                Ok(committed)
+                Ok(acknowledge(&committed))
             }
             Err(Stop::Commit(CommitError::Duplicate { .. })) => {
                 Err(NotAccepted::Refused(Refusal::SubmissionReused { submission }))
@@ -93,53 +99,45 @@ impl Actor {
 
     async fn refusal(&self, refused: Refused) -> NotAccepted {
         let refusal = match refused {
-            Refused::Op(Refusal::UnknownApproval { approval }) => match self.was_asked(&approval).await {
-                Ok(true) => Refusal::AlreadyResolved { approval },
-                Ok(false) => Refusal::UnknownApproval { approval },
-                Err(stop) => return NotAccepted::Stop(stop),
-            },
+            Refused::Op(Refusal::UnknownApproval { approval }) => {
+                let asked = |body: &RecordBody| matches!(body, RecordBody::ApprovalRequested(asked) if asked.approval == approval);
+                match self.was_recorded(asked).await {
+                    Ok(true) => Refusal::AlreadyResolved { approval },
+                    Ok(false) => Refusal::UnknownApproval { approval },
+                    Err(stop) => return NotAccepted::Stop(stop),
+                }
+            }
+            Refused::Op(Refusal::UnknownElicitation { elicitation }) => {
+                let asked = |body: &RecordBody| matches!(body, RecordBody::ElicitationRequested(asked) if asked.elicitation == elicitation);
+                match self.was_recorded(asked).await {
+                    Ok(true) => Refusal::ElicitationResolved { elicitation },
+                    Ok(false) => Refusal::UnknownElicitation { elicitation },
+                    Err(stop) => return NotAccepted::Stop(stop),
+                }
+            }
             Refused::Op(refusal) => refusal,
             Refused::Stale(why) => Refusal::Stopped { reason: why.to_owned() },
         };
         NotAccepted::Refused(refusal)
     }
 
-    /// Whether a question was asked in the last records of the session.
-    async fn was_asked(&self, approval: &ApprovalId) -> Result<bool, Stop> {
+    /// Whether such a record is among the last ones of the session.
+    async fn was_recorded(&self, wanted: impl Fn(&RecordBody) -> bool) -> Result<bool, Stop> {
         let range = Range::backward(MAX_PAGE);
         let page = self.shared.journal.records(&self.shared.tenant, &self.session, range).await?;
-        Ok(page.rows.iter().any(|record| match &*record.body {
-            RecordBody::ApprovalRequested(asked) => asked.approval == *approval,
-            _ => false,
-        }))
+        Ok(page.rows.iter().any(|record| wanted(&record.body)))
     }
 
-    /// Serves a change of route or metadata.
-    pub(super) async fn serve_configure(
-        &mut self,
-        route: Option<RouteName>,
-        metadata: Option<String>,
-    ) -> Result<Result<Ordinal, Refusal>, Stop> {
+    /// Serves a change of what the session was opened with.
+    pub(super) async fn serve_configure(&mut self, change: Reconfiguration) -> Result<Result<Ordinal, Refusal>, Stop> {
+        let Reconfiguration { route, metadata, requires } = change;
         let mut proposal = Proposal::on(self.base.get());
-        if let Err(refused) = proposal.apply(Command::Reconfigure { route, metadata }, clock::now()) {
+        if let Err(refused) = proposal.apply(Command::Reconfigure { route, metadata, requires }, clock::now()) {
             return Ok(Err(Refusal::Stopped { reason: refused.to_string() }));
         }
         self.commit(proposal, None).await?;
         self.proposal.rebase(self.base.get());
         Ok(Ok(self.base.get().head()))
-    }
-
-    fn command(&self, submission: SubmissionId, op: Op) -> Result<Command, Refusal> {
-        Ok(match op {
-            Op::Submit { content, delivery } => Command::Submit { submission, content, delivery },
-            Op::Interrupt { turn } => Command::Interrupt { submission, turn },
-            Op::Approve { approval, answer, comment } => Command::Approve { submission, approval, answer, comment },
-            Op::SetModel { route } if self.shared.routes.find(&route).is_none() => {
-                return Err(Refusal::UnknownRoute { route, known: self.shared.routes.known() });
-            }
-            Op::SetModel { route } => Command::SetModel { submission, route },
-            Op::Retry {} => Command::Retry { cause: "requested".to_owned() },
-        })
     }
 }
 
@@ -158,4 +156,9 @@ impl From<Refusal> for NotAccepted {
 /// An acknowledgement takes a commit: nothing else can be told to a client as accepted.
 fn acknowledge(committed: &Committed<Commit>) -> Result<Accepted, Refusal> {
     committed.accepted.clone().ok_or_else(|| Refusal::Stopped { reason: "the journal gave no receipt".to_owned() })
+}
+
+/// The answer to an op that changes nothing: what it says is durable already, up to the session's last record.
+fn nothing_new(base: &Committed<State>, submission: SubmissionId) -> Accepted {
+    Accepted { submission, ordinal: base.get().head(), seq: None, accepted: None, already: true }
 }

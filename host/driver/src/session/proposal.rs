@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use mainstay_journal::{NewSubmission, Priority, StateWrite, Transition};
-use mainstay_protocol::{PluginName, SessionId, TenantId, Timestamp};
+use mainstay_protocol::{PluginName, SessionId, TenantId, Timestamp, record::RecordBody};
 use mainstay_runtime::StagedState;
 use mainstay_session::{Command, Decision, Refused, State, decide};
 
@@ -54,6 +54,7 @@ impl Proposal {
         self.decision.items.extend(decided.items);
         self.decision.queued.extend(decided.queued);
         self.decision.unqueued.extend(decided.unqueued);
+        self.decision.blobs.extend(decided.blobs);
         Ok(())
     }
 
@@ -85,7 +86,8 @@ impl Proposal {
         base: &State,
         submission: Option<NewSubmission>,
     ) -> Transition {
-        let terminal = self.decision.records.iter().any(|record| record.body.turn_ended().is_some());
+        let ends = |body: &RecordBody| body.turn_ended().is_some() || matches!(body, RecordBody::CommandEnded(_));
+        let terminal = self.decision.records.iter().any(|record| ends(&record.body));
         Transition {
             tenant: tenant.clone(),
             session: session.clone(),
@@ -95,6 +97,7 @@ impl Proposal {
             queued: self.decision.queued,
             unqueued: self.decision.unqueued,
             submission,
+            blobs: self.decision.blobs,
             plugin_state: state_writes(self.staged),
             state: self.decision.state,
             priority: if terminal { Priority::Terminal } else { Priority::Normal },

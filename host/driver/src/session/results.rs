@@ -142,7 +142,7 @@ mod tests {
         let ruling = InputRuling::Accept { message: Message::user(text()), annotations: Vec::new() };
         let hooks = HookNotes::default;
         let commands = [
-            Command::Create { route, labels: Labels::default(), metadata: None },
+            Command::Create { route, labels: Labels::default(), metadata: None, requires: None },
             Command::Submit { submission: submission.clone(), content: text(), delivery: Delivery::Queue },
             Command::StartTurn { turn: turn.clone(), submission, ruling, hooks: hooks() },
             Command::OpenStep { turn: turn.clone(), step },
@@ -163,6 +163,7 @@ mod tests {
             outcome: CallOutcome::Returned,
             build: None,
             ms: 0,
+            whole: None,
         }
     }
 

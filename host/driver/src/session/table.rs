@@ -101,6 +101,14 @@ impl Table {
         self.lock().actors.remove(session);
     }
 
+    /// Removes all that is remembered of a session that was forgotten.
+    pub(crate) fn erase(&self, session: &SessionId) {
+        let mut inner = self.lock();
+        inner.actors.remove(session);
+        inner.opened.remove(session);
+        inner.stopped.remove(session);
+    }
+
     /// Removes an actor that failed. The session refuses ops, with the reason, until it is opened again.
     pub(crate) fn stop(&self, session: &SessionId, reason: String) {
         let mut inner = self.lock();

@@ -1,4 +1,4 @@
-//! Transcript items by id, with their private parts.
+//! Transcript items by id, with their payloads and private parts.
 
 use mainstay_protocol::{
     CallIndex, ItemId, StepIndex,
@@ -6,11 +6,12 @@ use mainstay_protocol::{
 };
 use rusqlite::{Connection, Row, params, types::ValueRef};
 
-use super::{Bounds, find_session};
+use super::{Bounds, blobs, find_session};
 use crate::{
     Damage, Damaged, Page, Place, Range, ReadError,
     codec::{Columns, int},
-    write::{Lane, SessionKey, item_checksum},
+    payload,
+    write::{Lane, Large, SessionKey, item_checksum},
 };
 
 const FORWARD: &str = "
@@ -37,11 +38,15 @@ pub(crate) fn items(connection: &Connection, lane: &Lane, range: &Range<ItemId>)
 }
 
 const PIECES: &str = "
-    SELECT at, turn, step, call, checksum, context_group, extras, private, body FROM items
+    SELECT at, turn, step, call, checksum, context_group, extras, private, body, blob, private_blob FROM items
     WHERE tenant = ?1 AND session = ?2 AND item = ?3 ORDER BY piece";
 
-/// Puts an item together from its pieces.
-fn read_item(connection: &Connection, key: SessionKey, id: ItemId) -> rusqlite::Result<Result<Item, Damage>> {
+/// Puts an item together from its pieces and from what is large of it.
+pub(crate) fn read_item(
+    connection: &Connection,
+    key: SessionKey,
+    id: ItemId,
+) -> rusqlite::Result<Result<Item, Damage>> {
     let mut statement = connection.prepare_cached(PIECES)?;
     let mut rows = statement.query([key.tenant, key.session, int(id.0)])?;
     let mut parts = match rows.next()?.map(|row| first_piece(row, id)) {
@@ -54,7 +59,7 @@ fn read_item(connection: &Connection, key: SessionKey, id: ItemId) -> rusqlite::
             return Ok(Err(Damage::Shape));
         }
     }
-    Ok(parts.assemble())
+    parts.assemble(connection)
 }
 
 /// An item on its way out of its pieces.
@@ -62,6 +67,8 @@ struct Parts {
     item: Item,
     checksum: Vec<u8>,
     body: Vec<u8>,
+    payload: Option<i64>,
+    private_payload: Option<i64>,
 }
 
 fn first_piece(row: &Row<'_>, id: ItemId) -> rusqlite::Result<Parts> {
@@ -78,7 +85,13 @@ fn first_piece(row: &Row<'_>, id: ItemId) -> rusqlite::Result<Parts> {
         private_part,
         extras: row.get(6)?,
     };
-    let mut parts = Parts { item, checksum: row.bytes(4)?.to_vec(), body: Vec::new() };
+    let mut parts = Parts {
+        item,
+        checksum: row.bytes(4)?.to_vec(),
+        body: Vec::new(),
+        payload: row.get(9)?,
+        private_payload: row.get(10)?,
+    };
     parts.extend(row)?;
     Ok(parts)
 }
@@ -94,11 +107,33 @@ impl Parts {
         Ok(())
     }
 
-    fn assemble(mut self) -> Result<Item, Damage> {
-        if item_checksum(&self.item, &self.body) != self.checksum.as_slice() {
-            return Err(Damage::Digest);
+    fn assemble(self, connection: &Connection) -> rusqlite::Result<Result<Item, Damage>> {
+        // Errors of the store outside, damage of the item inside.
+        let find =
+            |blob: Option<i64>| blob.map(|blob| blobs::find(connection, blob)).transpose().map(Option::transpose);
+        let whole = |stored| Option::map(stored, |stored| blobs::whole(connection, stored)).transpose();
+        let (payload, private) = match (find(self.payload)?, find(self.private_payload)?) {
+            (Ok(payload), Ok(private)) => (payload, private),
+            (Err(damage), _) | (_, Err(damage)) => return Ok(Err(damage)),
+        };
+        let large = Large { payload: payload.map(|found| found.digest), private: private.map(|found| found.digest) };
+        if item_checksum(&self.item, &self.body, large) != self.checksum.as_slice() {
+            return Ok(Err(Damage::Digest));
         }
+        Ok(match (whole(payload)?.transpose(), whole(private)?.transpose()) {
+            (Ok(payload), Ok(private)) => self.finish(payload, private),
+            (Err(damage), _) | (_, Err(damage)) => Err(damage),
+        })
+    }
+
+    fn finish(mut self, payload: Option<Vec<u8>>, private: Option<Vec<u8>>) -> Result<Item, Damage> {
         self.item.body = serde_json::from_slice(&self.body).map_err(|_| Damage::Shape)?;
+        if let Some(payload) = payload {
+            payload::join(&mut self.item.body, payload).ok_or(Damage::Shape)?;
+        }
+        if let (Some(bytes), Some(part)) = (private, &mut self.item.private_part) {
+            part.bytes = bytes;
+        }
         Ok(self.item)
     }
 }

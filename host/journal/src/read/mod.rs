@@ -1,43 +1,62 @@
 //! Reads, by subject. Each runs in a read transaction of its own on a connection that can't write, so that all its rows are of
 //! one moment.
 
+mod blobs;
+mod executions;
+mod feed;
 mod host;
 mod items;
 mod plugin_state;
 mod pool;
 mod queue;
 mod records;
+mod replay;
 mod sessions;
 mod submissions;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
+pub(crate) use blobs::{blob_info, blob_read};
+pub(crate) use executions::executions;
+pub(crate) use feed::{feed, latest};
 pub(crate) use host::{generation_history, generations, global};
-pub(crate) use items::items;
-pub(crate) use plugin_state::{state_keys, state_value};
+pub(crate) use items::{items, read_item};
+pub(crate) use plugin_state::{check_state_value, state_keys, state_value};
 pub(crate) use pool::Pool;
-pub(crate) use queue::{queue, queued};
+pub(crate) use queue::{queue, queued, queued_of};
 pub(crate) use records::records;
-pub(crate) use sessions::{open_session, sessions, sessions_with_work};
+pub use replay::{Batch, Replay};
+pub(crate) use sessions::{open_session, sessions, sessions_with_operations, sessions_with_work};
 pub(crate) use submissions::{find_submission, submission};
 
 use crate::{
     Damaged, Direction, Page, Range, ReadError,
     codec::{PackedId, int},
     query::MAX_PAGE,
-    write::{Lane, SessionKey},
+    write::{Lane, SessionKey, is_forgotten},
 };
 
-/// A session's numbers; none when there is no such session.
-pub(crate) fn find_session(connection: &Connection, lane: &Lane) -> rusqlite::Result<Option<SessionKey>> {
+/// A session's numbers; none when there never was such a session.
+///
+/// # Errors
+/// The session was forgotten, or the store can't be read.
+pub(crate) fn find_session(connection: &Connection, lane: &Lane) -> Result<Option<SessionKey>, ReadError> {
     let mut statement = connection.prepare_cached(
         "SELECT s.tenant, s.session FROM tenants t JOIN sessions s ON s.tenant = t.tenant AND s.id = ?2 WHERE t.id = ?1",
     )?;
-    statement
-        .query_row(params![lane.tenant.as_str(), PackedId(lane.session.as_str())], |row| {
-            Ok(SessionKey { tenant: row.get(0)?, session: row.get(1)? })
-        })
-        .optional()
+    let found = statement.query_row(params![lane.tenant.as_str(), PackedId(lane.session.as_str())], |row| {
+        Ok(SessionKey { tenant: row.get(0)?, session: row.get(1)? })
+    });
+    let found = found.optional()?;
+    if found.is_none() {
+        refuse_forgotten(connection, lane)?;
+    }
+    Ok(found)
+}
+
+/// Asked only where no session was found.
+fn refuse_forgotten(connection: &Connection, lane: &Lane) -> Result<(), ReadError> {
+    if is_forgotten(connection, lane)? { Err(ReadError::Gone) } else { Ok(()) }
 }
 
 /// The limit of a page, cut to what a page may hold.

@@ -8,6 +8,7 @@ use tokio::{sync::Semaphore, task};
 use crate::{
     ReadError,
     connection::{self, StoreFile},
+    migrations,
 };
 
 #[derive(Clone, Debug)]
@@ -52,7 +53,7 @@ impl Inner {
         let idle = self.idle().pop();
         let connection = match idle {
             Some(connection) => connection,
-            None => connection::open_reader(&self.file)?,
+            None => self.open()?,
         };
         let transaction = connection.unchecked_transaction()?;
         let answer = read(&transaction);
@@ -63,6 +64,13 @@ impl Inner {
             self.idle().push(connection);
         }
         answer
+    }
+
+    /// A store that was put in the journal's place meanwhile may be older than it: readers never migrate.
+    fn open(&self) -> Result<Connection, ReadError> {
+        let connection = connection::open_reader(&self.file)?;
+        migrations::check_for_reading(&connection)?;
+        Ok(connection)
     }
 
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mainstay_protocol::{
-    Ordinal, Seq,
+    Digest, Ordinal, Seq, Timestamp,
     record::{RecordBody, StoredRecord, record_digest},
 };
 use rusqlite::{Connection, Row, params};
@@ -38,19 +38,33 @@ pub(crate) fn records(
 }
 
 fn read_record(row: &Row<'_>, lane: &Lane, ordinal: Ordinal) -> Result<StoredRecord, Damage> {
-    let shape = |_| Damage::Shape;
-    let (at, kind, body) = (row.time(2).map_err(shape)?, row.text(3).map_err(shape)?, row.bytes(5).map_err(shape)?);
-    let digest = row.digest(4).map_err(shape)?;
-    if record_digest(kind, at, body) != digest {
-        return Err(Damage::Digest);
-    }
+    let seq = row.optional_number(1).map_err(|_| Damage::Shape)?.map(Seq);
+    let Checked { at, digest, body } = checked(row, 2)?;
     Ok(StoredRecord {
         tenant: lane.tenant.clone(),
         session: lane.session.clone(),
         ordinal,
-        seq: row.optional_number(1).map_err(shape)?.map(Seq),
+        seq,
         at,
         digest,
-        body: Arc::new(RecordBody::decode(kind, body).ok_or(Damage::Shape)?),
+        body: Arc::new(body),
     })
+}
+
+/// What a record says, and what it has beside its place.
+pub(super) struct Checked {
+    pub(super) at: Timestamp,
+    pub(super) digest: Digest,
+    pub(super) body: RecordBody,
+}
+
+/// Reads time, kind, digest and body, which are columns in a row from `first` on.
+pub(super) fn checked(row: &Row<'_>, first: usize) -> Result<Checked, Damage> {
+    let shape = |_| Damage::Shape;
+    let (at, kind) = (row.time(first).map_err(shape)?, row.text(first + 1).map_err(shape)?);
+    let (digest, body) = (row.digest(first + 2).map_err(shape)?, row.bytes(first + 3).map_err(shape)?);
+    if record_digest(kind, at, body) != digest {
+        return Err(Damage::Digest);
+    }
+    Ok(Checked { at, digest, body: RecordBody::decode(kind, body).ok_or(Damage::Shape)? })
 }

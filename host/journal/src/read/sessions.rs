@@ -4,7 +4,7 @@ use mainstay_protocol::{Ordinal, TenantId, Timestamp, op::Labels};
 use mainstay_session::{SnapshotError, State};
 use rusqlite::{Connection, Row, params};
 
-use super::{page, page_limit, queue};
+use super::{page, page_limit, queue, refuse_forgotten};
 use crate::{
     Committed, Damage, Damaged, OpenedSession, Page, Place, ReadError, SessionCursor, SessionRow, SessionsQuery,
     codec::{Columns, PackedId, impossible, int, minute},
@@ -25,6 +25,7 @@ pub(crate) fn open_session(
     let mut statement = connection.prepare_cached(OPEN)?;
     let mut rows = statement.query(params![lane.tenant.as_str(), PackedId(lane.session.as_str())])?;
     let Some(row) = rows.next()? else {
+        refuse_forgotten(connection, lane)?;
         return Ok(None);
     };
     let key = SessionKey { tenant: row.get(0)?, session: row.get(1)? };
@@ -91,7 +92,22 @@ const WITH_WORK: &str = "
 /// The sessions of all tenants that are not idle, newest activity first. A damaged row is reported in the log: recovery of the others
 /// does not wait for it.
 pub(crate) fn sessions_with_work(connection: &Connection) -> Result<Vec<SessionRow>, ReadError> {
-    let mut statement = connection.prepare_cached(WITH_WORK)?;
+    sound_rows(connection, WITH_WORK)
+}
+
+const WITH_OPERATIONS: &str = "
+    SELECT h.active_at, h.session, s.id, h.head, s.created_at, h.phase, h.route, h.turns, s.labels, s.metadata, t.id
+    FROM heads h INDEXED BY heads_with_operations JOIN tenants t ON t.tenant = h.tenant
+    JOIN sessions s ON s.tenant = h.tenant AND s.session = h.session
+    WHERE h.operating ORDER BY h.active_at DESC";
+
+/// The sessions of all tenants in which an owned operation runs, newest activity first; damaged rows as above.
+pub(crate) fn sessions_with_operations(connection: &Connection) -> Result<Vec<SessionRow>, ReadError> {
+    sound_rows(connection, WITH_OPERATIONS)
+}
+
+fn sound_rows(connection: &Connection, sql: &str) -> Result<Vec<SessionRow>, ReadError> {
+    let mut statement = connection.prepare_cached(sql)?;
     let rows = statement.query_map([], |row| Ok(checked_row(row)))?.collect::<rusqlite::Result<Vec<_>>>()?;
     let sound =
         rows.into_iter().filter_map(|row| row.inspect_err(|_| tracing::error!("a session's row is damaged")).ok());

@@ -7,9 +7,10 @@ use mainstay_protocol::{
 use rusqlite::{Connection, params};
 use tokio::sync::oneshot;
 
-use super::{Failure, Job, Lane, integrity, prepare::PreparedRecord, records, sessions};
+use super::{Failure, Job, Lane, integrity, landed::Mark, prepare::PreparedRecord, records, sessions};
 use crate::{
-    CommitError, Committed, GenerationChange, GenerationOrigin, GenerationRow, codec::int, host_session, host_tenant,
+    CommitError, Committed, GenerationChange, GenerationOrigin, GenerationRow, Priority, codec::int, feed::Gathering,
+    host_session, host_tenant,
 };
 
 type Answer = Result<Committed<Vec<StoredRecord>>, CommitError>;
@@ -18,7 +19,7 @@ pub(crate) struct AppendHostRecords {
     lane: Lane,
     records: Vec<PreparedRecord>,
     changes: Vec<GenerationChange>,
-    applied: Vec<StoredRecord>,
+    applied: Option<(Vec<StoredRecord>, Mark)>,
     reply: oneshot::Sender<Answer>,
 }
 
@@ -33,7 +34,7 @@ impl AppendHostRecords {
         }
         let records = records.into_iter().map(PreparedRecord::new).collect::<Result<_, _>>()?;
         let lane = Lane { tenant: host_tenant(), session: host_session() };
-        Ok(Self { lane, records, changes, applied: Vec::new(), reply })
+        Ok(Self { lane, records, changes, applied: None, reply })
     }
 }
 
@@ -42,20 +43,38 @@ impl Job for AppendHostRecords {
         Some(&self.lane)
     }
 
+    fn priority(&self) -> Priority {
+        Priority::Terminal
+    }
+
     fn apply(&mut self, connection: &Connection) -> Result<(), Failure> {
         let mut head = match sessions::find(connection, &self.lane)? {
             Some(head) => head,
             None => sessions::create(connection, &self.lane, self.records[0].at)?,
         };
-        self.applied = records::append(connection, &self.lane, &mut head, &self.records)?;
+        let records = records::append(connection, &self.lane, &mut head, &self.records)?;
         self.changes.iter().try_for_each(|change| change_generation(connection, change))?;
         sessions::advance(connection, &head)?;
+        self.applied = Some((records, Mark::of(&head)));
         Ok(())
+    }
+
+    fn landed(&self, connection: &Connection) -> rusqlite::Result<Option<bool>> {
+        self.applied.as_ref().map(|(_, mark)| mark.is_in(connection, &self.lane)).transpose()
+    }
+
+    fn tell(&self, feed: &mut Gathering) {
+        if let Some((records, _)) = &self.applied {
+            feed.take(records::sizes(records, &self.records), None);
+        }
     }
 
     fn answer(self: Box<Self>, outcome: Result<(), CommitError>) {
         let Self { applied, reply, .. } = *self;
-        let _ = reply.send(outcome.map(|()| Committed::new(applied)));
+        let _ = reply.send(outcome.map(|()| {
+            let (records, _) = applied.expect("what is committed was applied");
+            Committed::new(records)
+        }));
     }
 }
 

@@ -1,29 +1,104 @@
-//! Appending to the transcript.
+//! Appending to the transcript. What is large of an item goes into a row of its own; the rest is cut into pieces.
 
+use mainstay_protocol::{
+    Digest, ItemId, Timestamp, TurnId,
+    content::{Item, PrivatePart},
+};
 use rusqlite::{Connection, params};
 
-use super::{Failure, integrity, prepare::PreparedItem, sessions::SessionKey};
-use crate::codec::{PackedId, int};
+use super::{blobs, integrity, sessions::SessionKey};
+use crate::{
+    CommitError,
+    codec::{Checksum, PackedId, checksum, int},
+    payload::{self, Payload},
+};
 
-pub(super) fn append(connection: &Connection, key: SessionKey, items: &[PreparedItem]) -> Result<(), Failure> {
-    let Some(first) = items.first() else {
-        return Ok(());
-    };
-    if int(first.id.0) <= last(connection, key)? {
-        return Err(integrity("items are appended").into());
-    }
-    items.iter().try_for_each(|item| insert(connection, key, item)).map_err(Failure::from)
+/// An item, encoded.
+pub(super) struct PreparedItem {
+    pub(super) id: ItemId,
+    at: Timestamp,
+    turn: Option<TurnId>,
+    step: Option<u32>,
+    call: Option<u32>,
+    checksum: Checksum,
+    context_group: Option<String>,
+    private: Vec<u8>,
+    extras: Option<String>,
+    encoded: String,
+    payload: Option<Payload>,
+    private_payload: Option<Payload>,
 }
 
-fn last(connection: &Connection, key: SessionKey) -> rusqlite::Result<i64> {
-    connection
-        .prepare_cached("SELECT ifnull(max(item), 0) FROM items WHERE tenant = ?1 AND session = ?2")?
-        .query_row([key.tenant, key.session], |row| row.get(0))
+impl PreparedItem {
+    pub(super) fn new(mut item: Item) -> Result<Self, CommitError> {
+        let private_payload = item.private_part.as_mut().and_then(take_if_large);
+        let body = std::mem::replace(&mut item.body, mainstay_protocol::content::ItemBody::Reasoning(String::new()));
+        let (encoded, payload) = payload::split(body).map_err(|_| integrity("content is JSON"))?;
+        let large = Large {
+            payload: payload.as_ref().map(|payload| payload.digest),
+            private: private_payload.as_ref().map(|payload| payload.digest),
+        };
+        Ok(Self {
+            checksum: item_checksum(&item, encoded.as_bytes(), large),
+            encoded,
+            payload,
+            private_payload,
+            id: item.id,
+            at: item.at,
+            turn: item.turn,
+            step: item.step.map(|step| step.0),
+            call: item.call.map(|call| call.0),
+            context_group: item.private_part.as_ref().map(|part| part.context_group.clone()),
+            private: item.private_part.map(|part| part.bytes).unwrap_or_default(),
+            extras: item.extras,
+        })
+    }
+}
+
+fn take_if_large(part: &mut PrivatePart) -> Option<Payload> {
+    Payload::if_large(std::mem::take(&mut part.bytes)).map_err(|small| part.bytes = small).ok()
+}
+
+/// The digests of what is large of an item, and therefore not in its row.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Large {
+    pub(crate) payload: Option<Digest>,
+    pub(crate) private: Option<Digest>,
+}
+
+/// Covers all of an item as its row has it: each field and whether it is there, and the digests of what is elsewhere.
+pub(crate) fn item_checksum(item: &Item, body: &[u8], large: Large) -> Checksum {
+    let numbers =
+        [Some(item.id.0), Some(item.at.0), item.step.map(|step| step.0.into()), item.call.map(|call| call.0.into())];
+    let numbers = numbers.map(|number| number.map_or_else(Vec::new, |number: u64| number.to_le_bytes().to_vec()));
+    let private = item.private_part.as_ref();
+    let mut fields: Vec<&[u8]> = vec![
+        &numbers[0],
+        &numbers[1],
+        &numbers[2],
+        &numbers[3],
+        item.turn.as_ref().map_or(&[], |turn| turn.as_str().as_bytes()),
+        private.map_or(&[], |part| part.context_group.as_bytes()),
+        private.map_or(&[], |part| &part.bytes),
+        item.extras.as_deref().unwrap_or_default().as_bytes(),
+        body,
+    ];
+    // Rows without anything large are as format 1 had them.
+    if large.payload.is_some() || large.private.is_some() {
+        fields.extend(
+            [&large.payload, &large.private].map(|digest| digest.as_ref().map_or(&[][..], |digest| digest.as_bytes())),
+        );
+    }
+    checksum("mainstay/item/1", &fields)
+}
+
+/// Their ids were held against the session's last item: see `rules.rs`.
+pub(super) fn append(connection: &Connection, key: SessionKey, items: &[PreparedItem]) -> rusqlite::Result<()> {
+    items.iter().try_for_each(|item| insert(connection, key, item))
 }
 
 fn insert(connection: &Connection, key: SessionKey, item: &PreparedItem) -> rusqlite::Result<()> {
-    let private = item.private_part.as_ref().map_or(&[][..], |part| &part.bytes);
-    let mut pieces = cut(&item.encoded, private).into_iter().enumerate();
+    let mut pieces = cut(&item.encoded, &item.private).into_iter().enumerate();
     if let Some((_, first)) = pieces.next() {
         insert_first(connection, key, item, first)?;
     }
@@ -36,10 +111,13 @@ fn insert_first(
     item: &PreparedItem,
     piece: Piece<'_>,
 ) -> rusqlite::Result<()> {
+    let hold =
+        |payload: &Option<Payload>| payload.as_ref().map(|payload| blobs::hold(connection, key, payload)).transpose();
     connection
         .prepare_cached(
-            "INSERT INTO items (tenant, session, item, piece, at, turn, step, call, checksum, context_group, extras, private, body)
-             VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+            "INSERT INTO items (tenant, session, item, piece, at, turn, step, call, checksum, context_group, extras, private, body,
+                                blob, private_blob)
+             VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
         )?
         .execute(params![
             key.tenant,
@@ -50,10 +128,12 @@ fn insert_first(
             item.step,
             item.call,
             item.checksum,
-            item.private_part.as_ref().map(|part| &part.context_group),
+            item.context_group,
             item.extras,
             piece.private(),
-            piece.body
+            piece.body,
+            hold(&item.payload)?,
+            hold(&item.private_payload)?
         ])?;
     Ok(())
 }

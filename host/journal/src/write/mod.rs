@@ -1,34 +1,63 @@
 //! Jobs of the writer: what each changes inside a transaction that others may share. A job is encoded before it reaches the
 //! writer's thread, can be applied again after a rollback, and answers only after the commit.
 
+mod blobs;
+mod executions;
+mod forget;
 mod globals;
 mod host;
 mod items;
+mod landed;
 mod plugin_state;
 mod prepare;
 mod queue;
 mod records;
+mod rules;
 mod sessions;
 mod submissions;
 mod transition;
 
 use rusqlite::{Connection, ErrorCode};
 
+pub(crate) use blobs::{PIECE, piece_checksum, pieces};
+pub(crate) use forget::{Forget, Sweep, is_forgotten};
 pub(crate) use globals::SetGlobal;
 pub(crate) use host::AppendHostRecords;
-pub(crate) use prepare::{Prepared, item_checksum, message_checksum, state_checksum};
+pub(crate) use items::{Large, item_checksum};
+pub(crate) use plugin_state::value_checksum;
+pub(crate) use prepare::{Prepared, state_checksum};
+pub(crate) use queue::message_checksum;
 pub(crate) use sessions::SessionKey;
 pub(crate) use transition::CommitTransition;
 
-use crate::{CommitError, errors::code_of};
+use crate::{CommitError, Priority, errors::code_of, feed::Gathering};
 
 /// A unit of work of the writer: all of it is committed, or nothing.
 pub(crate) trait Job: Send {
     /// By which jobs are dealt with fairly: a session, or nothing for the host's own.
     fn lane(&self) -> Option<&Lane>;
 
+    /// Whether it is written even when room is short.
+    fn priority(&self) -> Priority {
+        Priority::Normal
+    }
+
     /// Makes the job's changes in the open transaction and keeps its answer. After a rollback it is called again.
     fn apply(&mut self, connection: &Connection) -> Result<(), Failure>;
+
+    /// Whether what `apply` did last is in the store, asked after a commit that reported an error. None when the job leaves nothing
+    /// to tell by; it is then applied again, which must change nothing.
+    fn landed(&self, _connection: &Connection) -> rusqlite::Result<Option<bool>> {
+        Ok(None)
+    }
+
+    /// Adds what `apply` appended last to what the feed tells, once that is durable.
+    fn tell(&self, _feed: &mut Gathering) {}
+
+    /// What is to be done next, once this is durable. It waits its turn like any other job, and is left out when the journal closes.
+    fn follow_up(&self) -> Option<Box<dyn Job>> {
+        None
+    }
 
     /// Tells whoever waits. `Ok` means that what `apply` did last is durable.
     fn answer(self: Box<Self>, outcome: Result<(), CommitError>);

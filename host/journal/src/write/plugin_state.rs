@@ -4,7 +4,15 @@ use mainstay_protocol::Ordinal;
 use rusqlite::{Connection, params};
 
 use super::sessions::SessionKey;
-use crate::{StateWrite, codec::int};
+use crate::{
+    StateWrite,
+    codec::{Checksum, checksum, int},
+};
+
+/// Covers a value, its key, and the record that it came with.
+pub(crate) fn value_checksum(plugin: &str, key: &str, at: Ordinal, value: &[u8]) -> Checksum {
+    checksum("mainstay/plugin-state/1", &[plugin.as_bytes(), key.as_bytes(), &at.0.to_le_bytes(), value])
+}
 
 /// Applies writes in order: the last one to a key wins.
 pub(super) fn store(
@@ -18,9 +26,18 @@ pub(super) fn store(
         if let Some(value) = &write.value {
             connection
                 .prepare_cached(
-                    "INSERT INTO plugin_state (tenant, session, plugin, key, ordinal, value) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                    "INSERT INTO plugin_state (tenant, session, plugin, key, ordinal, value, checksum)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
                 )?
-                .execute(params![key.tenant, key.session, write.plugin.as_str(), write.key, int(at.0), value])?;
+                .execute(params![
+                    key.tenant,
+                    key.session,
+                    write.plugin.as_str(),
+                    write.key,
+                    int(at.0),
+                    value,
+                    value_checksum(write.plugin.as_str(), &write.key, at, value)
+                ])?;
         }
     }
     Ok(())

@@ -21,6 +21,14 @@ pub(super) fn append(
     records.iter().enumerate().map(one).collect()
 }
 
+/// Appended records, each with its stored size in bytes.
+pub(super) fn sizes<'a>(
+    stored: &'a [StoredRecord],
+    prepared: &'a [PreparedRecord],
+) -> impl Iterator<Item = (&'a StoredRecord, usize)> {
+    stored.iter().zip(prepared).map(|(stored, prepared)| (stored, prepared.encoded.len()))
+}
+
 fn append_one(
     connection: &Connection,
     lane: &Lane,
@@ -31,8 +39,9 @@ fn append_one(
     head.ordinal = head.ordinal.next();
     head.chain = chain_digest(head.chain, head.ordinal, record.digest);
     head.active_at = head.active_at.max(record.at);
-    let seq = if record.is_feed { Some(publish(connection, head)?) } else { None };
-    insert(connection, head, record, seq, is_last)?;
+    let kind = kind_number(connection, record.body.kind())?;
+    let seq = if record.is_feed { Some(publish(connection, head, kind)?) } else { None };
+    insert(connection, head, record, kind, seq, is_last)?;
     Ok(StoredRecord {
         tenant: lane.tenant.clone(),
         session: lane.session.clone(),
@@ -44,12 +53,11 @@ fn append_one(
     })
 }
 
-fn publish(connection: &Connection, head: &Head) -> rusqlite::Result<Seq> {
-    connection.prepare_cached("INSERT INTO feed (tenant, session, ordinal) VALUES (?1, ?2, ?3)")?.execute(params![
-        head.key.tenant,
-        head.key.session,
-        int(head.ordinal.0)
-    ])?;
+/// Gives the record its place in the feed.
+fn publish(connection: &Connection, head: &Head, kind: i64) -> rusqlite::Result<Seq> {
+    connection
+        .prepare_cached("INSERT INTO feed (tenant, session, ordinal, kind) VALUES (?1, ?2, ?3, ?4)")?
+        .execute([head.key.tenant, head.key.session, int(head.ordinal.0), kind])?;
     Ok(Seq(connection.last_insert_rowid().unsigned_abs()))
 }
 
@@ -57,10 +65,10 @@ fn insert(
     connection: &Connection,
     head: &Head,
     record: &PreparedRecord,
+    kind: i64,
     seq: Option<Seq>,
     with_chain: bool,
 ) -> rusqlite::Result<()> {
-    let kind = kind_number(connection, record.body.kind())?;
     connection
         .prepare_cached(
             "INSERT INTO records (tenant, session, ordinal, seq, at, kind, digest, chain, body)

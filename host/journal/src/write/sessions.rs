@@ -1,6 +1,7 @@
 //! Finding a session by its ids, creating it, and moving its head.
 
 use mainstay_protocol::{Digest, Ordinal, Timestamp};
+use mainstay_session::Summary;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{
@@ -16,19 +17,55 @@ pub(crate) struct SessionKey {
     pub(crate) session: i64,
 }
 
-/// Where a session stands.
+/// Where a session stands: its row of `heads`, read once a commit.
 pub(super) struct Head {
     pub(super) key: SessionKey,
     pub(super) ordinal: Ordinal,
     pub(super) chain: Digest,
+    /// The latest time of any of its records. A record that is dated earlier, by a clock that was set back, keeps its own time
+    /// and does not move this one: a session's activity never goes back.
     pub(super) active_at: Timestamp,
-    turns: u64,
+    /// What only ever rises.
+    pub(super) counts: Counts,
+    /// Whether a turn runs.
+    pub(super) in_turn: bool,
+    indexed: Indexed,
+}
+
+/// What of a session's state only ever rises.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) turns: u64,
+    pub(super) aborted: u64,
+    pub(super) accepted: u64,
+    pub(super) item: u64,
+    pub(super) context_epoch: u64,
+}
+
+impl Counts {
+    pub(super) fn of(summary: &Summary) -> Self {
+        Self {
+            turns: summary.turns,
+            aborted: summary.aborted,
+            accepted: summary.accepted.0,
+            item: summary.last_item.0,
+            context_epoch: summary.context_epoch.into(),
+        }
+    }
+}
+
+/// The columns that indexes are over. They are written only when they change: SQLite rewrites an index whenever its columns
+/// are set.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Indexed {
     minute: i64,
     busy: bool,
+    operating: bool,
 }
 
 const FIND: &str = "
-    SELECT h.tenant, h.session, h.head, h.chain, h.active_at, h.turns, h.minute, h.busy
+    SELECT h.tenant, h.session, h.head, h.chain, h.active_at, h.turns, h.aborted, h.accepted, h.item, h.context_epoch,
+           h.minute, h.busy, h.operating, ifnull(h.phase IN ('running', 'waiting'), 0)
     FROM tenants t JOIN sessions s ON s.tenant = t.tenant AND s.id = ?2
     JOIN heads h ON h.tenant = s.tenant AND h.session = s.session
     WHERE t.id = ?1";
@@ -41,9 +78,15 @@ pub(super) fn find(connection: &Connection, lane: &Lane) -> rusqlite::Result<Opt
             ordinal: Ordinal(row.number(2)?),
             chain: row.digest(3)?,
             active_at: row.time(4)?,
-            turns: row.number(5)?,
-            minute: row.get(6)?,
-            busy: row.get(7)?,
+            counts: Counts {
+                turns: row.number(5)?,
+                aborted: row.number(6)?,
+                accepted: row.number(7)?,
+                item: row.number(8)?,
+                context_epoch: row.number(9)?,
+            },
+            indexed: Indexed { minute: row.get(10)?, busy: row.get(11)?, operating: row.get(12)? },
+            in_turn: row.get(13)?,
         })
     });
     head.optional()
@@ -65,8 +108,19 @@ pub(super) fn create(connection: &Connection, lane: &Lane, at: Timestamp) -> rus
             "INSERT INTO heads (tenant, session, head, chain, active_at, minute) VALUES (?1, ?2, 0, ?3, ?4, ?5)",
         )?
         .execute(params![key.tenant, key.session, Digest::ZERO.as_bytes(), int(at.0), minute(at)])?;
-    Ok(Head { key, ordinal: Ordinal(0), chain: Digest::ZERO, active_at: at, turns: 0, minute: minute(at), busy: false })
+    let indexed = Indexed { minute: minute(at), busy: false, operating: false };
+    Ok(Head {
+        key,
+        ordinal: Ordinal(0),
+        chain: Digest::ZERO,
+        active_at: at,
+        counts: Counts::default(),
+        in_turn: false,
+        indexed,
+    })
 }
+
+pub(super) const LABELS_ONCE: &str = "a session's labels are set once";
 
 /// Labels are set once; metadata is replaced.
 pub(super) fn store_facts(connection: &Connection, key: SessionKey, facts: &Facts) -> Result<(), Failure> {
@@ -77,7 +131,7 @@ pub(super) fn store_facts(connection: &Connection, key: SessionKey, facts: &Fact
             )?
             .execute(params![key.tenant, key.session, labels])?;
         if changed != 1 {
-            return Err(integrity("a session's labels are set once").into());
+            return Err(integrity(LABELS_ONCE).into());
         }
     }
     if let Some(metadata) = &facts.metadata {
@@ -103,14 +157,13 @@ pub(super) fn advance(connection: &Connection, head: &Head) -> rusqlite::Result<
 }
 
 /// Moves the head of a session together with its state.
-pub(super) fn advance_with_state(connection: &Connection, head: &Head, snapshot: &Snapshot) -> Result<(), Failure> {
-    if snapshot.summary.turns < head.turns {
-        return Err(integrity("the count of turns does not fall").into());
-    }
+pub(super) fn advance_with_state(connection: &Connection, head: &Head, snapshot: &Snapshot) -> rusqlite::Result<()> {
+    let counts = Counts::of(&snapshot.summary);
     connection
         .prepare_cached(
-            "UPDATE heads SET head = ?3, chain = ?4, active_at = ?5, phase = ?6, route = ?7, turns = ?8, state = ?9,
-             checksum = ?10 WHERE tenant = ?1 AND session = ?2",
+            "UPDATE heads SET head = ?3, chain = ?4, active_at = ?5, phase = ?6, route = ?7, turns = ?8, aborted = ?9,
+             accepted = ?10, item = ?11, context_epoch = ?12, state = ?13, checksum = ?14
+             WHERE tenant = ?1 AND session = ?2",
         )?
         .execute(params![
             head.key.tenant,
@@ -120,30 +173,35 @@ pub(super) fn advance_with_state(connection: &Connection, head: &Head, snapshot:
             int(head.active_at.0),
             snapshot.summary.phase,
             snapshot.summary.route.as_ref().map(mainstay_protocol::RouteName::as_str),
-            int(snapshot.summary.turns),
+            int(counts.turns),
+            int(counts.aborted),
+            int(counts.accepted),
+            int(counts.item),
+            int(counts.context_epoch),
             snapshot.encoded,
             snapshot.checksum
         ])?;
-    update_indexed(connection, head, snapshot.summary.phase != "idle")?;
-    Ok(())
+    update_indexed(connection, head, &snapshot.summary)
 }
 
-/// The columns that indexes are over are written only when they change: SQLite rewrites an index whenever its columns are set.
-fn update_indexed(connection: &Connection, head: &Head, busy: bool) -> rusqlite::Result<()> {
-    let minute = minute(head.active_at);
-    if minute != head.minute {
-        connection.prepare_cached("UPDATE heads SET minute = ?3 WHERE tenant = ?1 AND session = ?2")?.execute([
-            head.key.tenant,
-            head.key.session,
-            minute,
-        ])?;
-    }
-    if busy != head.busy {
-        connection.prepare_cached("UPDATE heads SET busy = ?3 WHERE tenant = ?1 AND session = ?2")?.execute([
-            head.key.tenant,
-            head.key.session,
-            i64::from(busy),
-        ])?;
+fn update_indexed(connection: &Connection, head: &Head, summary: &Summary) -> rusqlite::Result<()> {
+    let (old, new) = (
+        head.indexed,
+        Indexed { minute: minute(head.active_at), busy: summary.phase != "idle", operating: summary.operating },
+    );
+    let columns = [
+        ("UPDATE heads SET minute = ?3 WHERE tenant = ?1 AND session = ?2", old.minute, new.minute),
+        ("UPDATE heads SET busy = ?3 WHERE tenant = ?1 AND session = ?2", old.busy.into(), new.busy.into()),
+        (
+            "UPDATE heads SET operating = ?3 WHERE tenant = ?1 AND session = ?2",
+            old.operating.into(),
+            new.operating.into(),
+        ),
+    ];
+    for (sql, old, new) in columns {
+        if old != new {
+            connection.prepare_cached(sql)?.execute([head.key.tenant, head.key.session, new])?;
+        }
     }
     Ok(())
 }

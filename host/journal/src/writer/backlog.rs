@@ -2,15 +2,21 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::transaction::Entry;
+use super::{lanes::Pass, transaction::Entry};
 use crate::write::{Job, Lane};
 
+/// A job in the queue, with its place there; the writer's own jobs take none.
+pub(super) struct Waiting {
+    pub(super) job: Box<dyn Job>,
+    pub(super) pass: Option<Pass>,
+}
+
 #[derive(Default)]
-pub(super) struct Backlog(VecDeque<Box<dyn Job>>);
+pub(super) struct Backlog(VecDeque<Waiting>);
 
 impl Backlog {
-    pub(super) fn push(&mut self, job: Box<dyn Job>) {
-        self.0.push_back(job);
+    pub(super) fn push(&mut self, waiting: Waiting) {
+        self.0.push_back(waiting);
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -22,19 +28,24 @@ impl Backlog {
     }
 
     /// Up to `most` jobs, in rounds: the first of each session, then the second of each, and so on. A session's jobs keep
-    /// their order.
+    /// their order. Their places are free from here on, so that the next group gathers while this one is written.
     pub(super) fn take_group(&mut self, most: usize) -> Vec<Entry> {
         if self.0.len() <= most {
-            return self.0.drain(..).map(Entry::new).collect();
+            return self.0.drain(..).map(enter).collect();
         }
-        let chosen = choose(self.0.iter().map(|job| job.lane()), most);
+        let chosen = choose(self.0.iter().map(|waiting| waiting.job.lane()), most);
         let (mut group, mut rest) = (Vec::with_capacity(most), VecDeque::with_capacity(self.0.len() - most));
-        for (job, chosen) in self.0.drain(..).zip(chosen) {
-            if chosen { group.push(Entry::new(job)) } else { rest.push_back(job) }
+        for (waiting, chosen) in self.0.drain(..).zip(chosen) {
+            if chosen { group.push(enter(waiting)) } else { rest.push_back(waiting) }
         }
         self.0 = rest;
         group
     }
+}
+
+fn enter(Waiting { job, pass }: Waiting) -> Entry {
+    drop(pass);
+    Entry::new(job)
 }
 
 /// Which jobs make up the next group of `most`, given the lane of each.

@@ -46,6 +46,12 @@ pub enum Refusal {
         /// The question.
         approval: ApprovalId,
     },
+    /// The session was forgotten: nothing revives it.
+    #[error("session `{session}` was forgotten; nothing of it is left, and its id is not used again")]
+    SessionGone {
+        /// Its id.
+        session: String,
+    },
     /// There is no such approval.
     #[error("this session has no approval `{approval}`; `mainstay session show` lists what is pending")]
     UnknownApproval {
@@ -94,9 +100,9 @@ pub enum Refusal {
         /// The command.
         command: SubmissionId,
     },
-    /// Something of an owned operation is not legal.
-    #[error("the operation can't be accepted: {reason}")]
-    InvalidOperation {
+    /// Something that the op says is not legal.
+    #[error("the op can't be accepted: {reason}")]
+    InvalidOp {
         /// What is wrong.
         reason: String,
     },

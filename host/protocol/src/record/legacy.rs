@@ -4,7 +4,7 @@
 use serde::Deserialize;
 
 use super::v1::{LegacyNotice, Reason, RecordBody, StopReason, TurnEnded};
-use crate::{AcceptedOrdinal, SubmissionId, TurnId, model::Usage};
+use crate::{AcceptedOrdinal, SubmissionId, TurnId, feed::FeedKind, model::Usage};
 
 /// An event that told of something wrong.
 #[derive(Deserialize)]
@@ -40,6 +40,15 @@ pub(super) fn upcast(kind: &str, body: &[u8]) -> Option<RecordBody> {
             Some(RecordBody::LegacyNotice(notice))
         }
         "turn_ended" => serde_json::from_slice(body).ok().and_then(ended),
+        _ => None,
+    }
+}
+
+/// As what the feed tells a kind that no build of today writes.
+pub(crate) fn feed_kind(kind: &str) -> Option<FeedKind> {
+    match kind {
+        "error" => Some(FeedKind::LegacyNotice),
+        "turn_ended" => Some(FeedKind::TurnEnded),
         _ => None,
     }
 }

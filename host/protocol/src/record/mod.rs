@@ -4,6 +4,7 @@
 mod legacy;
 pub mod v1;
 
+pub(crate) use legacy::feed_kind as legacy_feed_kind;
 pub use v1::RecordBody;
 
 use std::sync::Arc;

@@ -52,11 +52,20 @@ pub(super) async fn exchange<T: DeserializeOwned>(
 
 /// Sends a request and returns the body of the answer as it comes. Only the beginning has to come in time.
 pub(super) async fn stream(socket: &Path, request: Request, allowed: Duration) -> Result<Incoming, ClientError> {
+    open(socket, request, allowed).await.map(Response::into_body)
+}
+
+/// The same, with the headers of the answer.
+pub(super) async fn open(
+    socket: &Path,
+    request: Request,
+    allowed: Duration,
+) -> Result<Response<Incoming>, ClientError> {
     within(allowed, async {
         let response = send(socket, request).await?;
         let status = response.status();
         if status.is_success() {
-            return Ok(response.into_body());
+            return Ok(response);
         }
         Err(ClientError::answered(status.as_u16(), &read_all(response).await?))
     })

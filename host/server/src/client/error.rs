@@ -15,6 +15,14 @@ pub enum ClientError {
     /// The session refused the op. Nothing has changed.
     #[error(transparent)]
     Refused(Refusal),
+    /// The place in the feed is of another life of the store. Begin again: from now, or from the start.
+    #[error("{message}")]
+    EpochChanged {
+        /// The life that the store has now.
+        current: String,
+        /// What happened, for people.
+        message: String,
+    },
     /// The host answered with another error.
     #[error("{message}")]
     Answered {
@@ -39,7 +47,8 @@ impl ClientError {
     pub(crate) fn answered(status: u16, body: &[u8]) -> Self {
         match serde_json::from_slice(body) {
             Ok(Problem { refusal: Some(refusal), .. }) => Self::Refused(refusal),
-            Ok(Problem { error, message, refusal: None }) => Self::Answered { status, error, message },
+            Ok(Problem { epoch: Some(current), message, .. }) => Self::EpochChanged { current, message },
+            Ok(Problem { error, message, .. }) => Self::Answered { status, error, message },
             Err(_) => Self::Broken(format!("the host answered with status {status} and no explanation")),
         }
     }

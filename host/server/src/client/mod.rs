@@ -1,8 +1,10 @@
 //! The client of the control socket: one method for each route, typed both ways. The command line is built on it, so that it
 //! works the same whether the host runs in its own process or in another one.
 
+mod blob;
 mod connection;
 mod error;
+mod feed;
 mod sse;
 
 use std::{
@@ -12,15 +14,17 @@ use std::{
 
 use futures::{StreamExt, stream::BoxStream};
 use hyper::Method;
-use mainstay_protocol::{ItemId, Ordinal, PluginName, SessionId, SubmissionId};
+use mainstay_protocol::{ItemId, Ordinal, PluginName, SessionId, SubmissionId, blob::BlobReference};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::wire::v1::{
-    Accepted, Event, HostInfo, ItemPage, Op, OpRequest, OpenRequest, OpenedSession, PluginList, PluginView, RecordPage,
-    SessionPage, SessionView, SwapRequest, SwapView,
+    Accepted, Event, ForgottenSession, HostInfo, ItemPage, JournalStats, Op, OpRequest, OpenRequest, OpenedSession,
+    PluginList, PluginView, RecordPage, SessionPage, SessionView, SwapRequest, SwapView,
 };
+pub use blob::Blob;
 use connection::Request;
 pub use error::ClientError;
+pub use feed::FeedEvents;
 
 /// How long a host may take to say that it is there.
 const HELLO: Duration = Duration::from_secs(5);
@@ -82,6 +86,23 @@ impl Client {
         self.get(&format!("/v1/sessions/{session}"), ANSWER).await
     }
 
+    /// Forgets a session for good.
+    ///
+    /// # Errors
+    /// There is none, it was forgotten before, a turn of it runs, or the host can't be reached.
+    pub async fn forget_session(&self, session: &SessionId) -> Result<ForgottenSession, ClientError> {
+        let request = Request { method: Method::DELETE, ..Request::get(&format!("/v1/sessions/{session}")) };
+        connection::exchange(&self.socket, request, ANSWER).await
+    }
+
+    /// How the journal's writer does.
+    ///
+    /// # Errors
+    /// The host can't be reached.
+    pub async fn journal_stats(&self) -> Result<JournalStats, ClientError> {
+        self.get("/v1/journal/stats", ANSWER).await
+    }
+
     /// Records of a session, oldest first.
     ///
     /// # Errors
@@ -133,6 +154,25 @@ impl Client {
     pub async fn follow(&self, session: &SessionId, after: Option<Ordinal>) -> Result<Events, ClientError> {
         let after = after.map(|after| format!("?after={after}")).unwrap_or_default();
         let request = Request::get(&format!("/v1/sessions/{session}/follow{after}"));
+        let body = connection::stream(&self.socket, request, ANSWER).await?;
+        Ok(sse::events(body).boxed())
+    }
+
+    /// Bytes that a session keeps beside its items, such as the whole output of a tool.
+    ///
+    /// # Errors
+    /// There is no such session, it keeps no such blob, or the host can't be reached.
+    pub async fn blob(&self, session: &SessionId, blob: &BlobReference) -> Result<Blob, ClientError> {
+        let request = Request::get(&format!("/v1/sessions/{session}/blobs/{blob}"));
+        Blob::of(connection::open(&self.socket, request, ANSWER).await?)
+    }
+
+    /// Follows a session from the last `batches` batches on, each of them what became durable at once.
+    ///
+    /// # Errors
+    /// There is no such session, or the host can't be reached.
+    pub async fn follow_replaying(&self, session: &SessionId, batches: u32) -> Result<Events, ClientError> {
+        let request = Request::get(&format!("/v1/sessions/{session}/follow?replay={batches}"));
         let body = connection::stream(&self.socket, request, ANSWER).await?;
         Ok(sse::events(body).boxed())
     }

@@ -4,15 +4,15 @@
 use futures::{Stream, stream};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
+use serde::de::DeserializeOwned;
 
 use super::ClientError;
-use crate::wire::v1::Event;
 
 /// Bytes that one event may have. A model's output has 16 MiB at most, and JSON may take six times that.
 const MAX_EVENT: usize = 128 << 20;
 
 /// The events of a body. It ends after an error.
-pub(super) fn events(body: Incoming) -> impl Stream<Item = Result<Event, ClientError>> {
+pub(super) fn events<T: DeserializeOwned>(body: Incoming) -> impl Stream<Item = Result<T, ClientError>> {
     let reader = Reader { body, parser: Parser::default(), ended: false };
     stream::unfold(reader, |mut reader| async move {
         let event = reader.next().await?;
@@ -28,7 +28,7 @@ struct Reader {
 }
 
 impl Reader {
-    async fn next(&mut self) -> Option<Result<Event, ClientError>> {
+    async fn next<T: DeserializeOwned>(&mut self) -> Option<Result<T, ClientError>> {
         loop {
             if self.ended {
                 return None;
@@ -46,7 +46,7 @@ impl Reader {
     }
 }
 
-fn read(data: &[u8]) -> Result<Event, ClientError> {
+fn read<T: DeserializeOwned>(data: &[u8]) -> Result<T, ClientError> {
     serde_json::from_slice(data).map_err(|error| ClientError::Broken(format!("an event can't be read: {error}")))
 }
 

@@ -5,7 +5,10 @@ use axum::{
     extract::{FromRequest, FromRequestParts, Path, Query, Request},
     http::{HeaderMap, StatusCode, header::CONTENT_TYPE, request::Parts},
 };
-use mainstay_protocol::{PluginName, SessionId};
+use mainstay_protocol::{
+    PluginName, SessionId,
+    blob::{BlobReference, InvalidBlobReference},
+};
 use serde::de::DeserializeOwned;
 
 use super::Shared;
@@ -65,6 +68,20 @@ impl FromRequestParts<Shared> for SessionPath {
 
     async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, ApiError> {
         named(parts, shared).await?.parse().map(Self).map_err(|error| illegal(&error))
+    }
+}
+
+/// The session that the path names, and the reference to what it keeps.
+pub(super) struct BlobPath(pub(super) SessionId, pub(super) BlobReference);
+
+impl FromRequestParts<Shared> for BlobPath {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, ApiError> {
+        let path = Path::<(String, String)>::from_request_parts(parts, shared).await;
+        let Path((session, blob)) = path.map_err(|_| ApiError::bad_request("the path is not UTF-8"))?;
+        let blob = blob.parse().map_err(|error: InvalidBlobReference| ApiError::bad_request(error.to_string()))?;
+        Ok(Self(session.parse().map_err(|error| illegal(&error))?, blob))
     }
 }
 

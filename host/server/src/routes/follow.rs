@@ -4,11 +4,13 @@
 //! behind it reads the journal until it has caught up. Records and items therefore come without a gap and once; deltas and
 //! progress may be lost, and a `gap` event says so.
 
+mod begin;
+
 use std::{collections::VecDeque, convert::Infallible};
 
 use axum::{
     extract::State,
-    http::{HeaderMap, StatusCode},
+    http::HeaderMap,
     response::{
         IntoResponse,
         sse::{self, KeepAlive, Sse},
@@ -23,13 +25,13 @@ use mainstay_protocol::{
     news::News,
     record::{RecordBody, StoredRecord, v1::Span},
 };
-use serde::Deserialize;
 use tokio::sync::{
     OwnedSemaphorePermit,
     broadcast::{Receiver, error::RecvError},
     watch,
 };
 
+use self::begin::{Begin, FollowParams};
 use super::{
     Shared,
     extract::{Params, SessionPath},
@@ -43,32 +45,17 @@ use crate::{
 /// Records that are read from the journal at a time.
 const RECORDS_AT_ONCE: usize = 32;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct FollowParams {
-    /// The last record that the client has; without it the stream begins now.
-    after: Option<Ordinal>,
-}
-
 pub(super) async fn follow(
     State(shared): State<Shared>,
     SessionPath(session): SessionPath,
     Params(params): Params<FollowParams>,
     headers: HeaderMap,
 ) -> Result<impl IntoResponse, ApiError> {
-    let permit = shared.followers.clone().try_acquire_owned().map_err(|_| {
-        let message = "too many clients follow sessions of this host; try again when one has left";
-        ApiError::new(StatusCode::TOO_MANY_REQUESTS, "too_many_followers", message)
-    })?;
-    let after = params.after.or_else(|| last_event_id(&headers));
-    let follower = Follower::start(shared.host, session, after, shared.stopped, permit).await?;
+    let begin = params.begin(&headers)?;
+    let permit = shared.follower_permit()?;
+    let follower = Follower::start(shared.host, session, begin, shared.stopped, permit).await?;
     let keep_alive = KeepAlive::new().interval(shared.limits.keep_alive);
     Ok(Sse::new(events(follower)).keep_alive(keep_alive))
-}
-
-/// What an `EventSource` sends when it connects again.
-fn last_event_id(headers: &HeaderMap) -> Option<Ordinal> {
-    headers.get("last-event-id")?.to_str().ok()?.parse().ok().map(Ordinal)
 }
 
 fn events(follower: Follower) -> impl Stream<Item = Result<sse::Event, Infallible>> {
@@ -111,7 +98,7 @@ impl Follower {
     async fn start(
         host: Host,
         session: SessionId,
-        after: Option<Ordinal>,
+        begin: Begin,
         stopped: watch::Receiver<bool>,
         permit: OwnedSemaphorePermit,
     ) -> Result<Self, ApiError> {
@@ -120,7 +107,11 @@ impl Follower {
         let live = host.follow(&session);
         let view = host.session(&session).await?.ok_or_else(unknown)?;
         let head = view.row.head;
-        let record = after.unwrap_or(head).min(head);
+        let record = match begin {
+            Begin::Now => head,
+            Begin::After(record) => record.min(head),
+            Begin::Batches(batches) => host.replay_after(&session, batches).await?.min(head),
+        };
         let item = last_item(&host, &session, record).await?;
         let first = Some(Event::State(Box::new(view)));
         let (replayed, behind, ended) = (VecDeque::new(), record < head, false);
@@ -170,7 +161,10 @@ impl Follower {
                 self.behind = true;
                 Some(Event::Gap {})
             }
-            Err(RecvError::Closed) => Some(self.end("stopping")),
+            Err(RecvError::Closed) => {
+                let reason = if *self.stopped.borrow() { "stopping" } else { "forgotten" };
+                Some(self.end(reason))
+            }
         }
     }
 
@@ -243,16 +237,7 @@ async fn last_item(host: &Host, session: &SessionId, ordinal: Ordinal) -> Result
 
 /// The last of the items that came with a record.
 fn last_named(body: &RecordBody) -> Option<ItemId> {
-    let last_of = |span: &Option<Span>| {
-        span.filter(|span| span.count > 0).map(|span| ItemId(span.first.0 + u64::from(span.count) - 1))
-    };
-    match body {
-        RecordBody::TurnStarted(started) => last_of(&started.items),
-        RecordBody::StepCompleted(step) => last_of(&step.items),
-        RecordBody::CallEnded(call) => Some(call.item),
-        RecordBody::TurnContinued(continued) => Some(continued.item),
-        _ => None,
-    }
+    body.items().map(|Span { first, count }| ItemId(first.0 + u64::from(count) - 1))
 }
 
 #[cfg(test)]
@@ -280,13 +265,5 @@ mod tests {
         assert_eq!(last_named(&started(span(4, 3))), Some(ItemId(6)));
         assert_eq!(last_named(&started(span(4, 0))), None);
         assert_eq!(last_named(&started(None)), None);
-    }
-
-    #[test]
-    fn a_client_that_connects_again_says_where_it_was() {
-        let headers = |value: &str| HeaderMap::from_iter([("last-event-id".parse().unwrap(), value.parse().unwrap())]);
-        assert_eq!(last_event_id(&headers("17")), Some(Ordinal(17)));
-        assert_eq!(last_event_id(&headers("x")), None);
-        assert_eq!(last_event_id(&HeaderMap::new()), None);
     }
 }

@@ -39,8 +39,8 @@ pub(super) async fn open(
     State(shared): State<Shared>,
     Body(request): Body<OpenRequest>,
 ) -> Result<(StatusCode, Json<OpenedSession>), ApiError> {
-    let OpenRequest { session, create, route, labels, metadata } = request;
-    let opened = shared.host.open_session(OpenSession { session, create, route, labels, metadata }).await?;
+    let OpenRequest { session, create, route, labels, metadata, requires } = request;
+    let opened = shared.host.open_session(OpenSession { session, create, route, labels, metadata, requires }).await?;
     let status = if opened.created { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Json(OpenedSession { session: opened.session, created: opened.created, head: opened.head })))
 }
@@ -134,7 +134,7 @@ fn item_bytes(item: &mainstay_protocol::content::Item) -> usize {
     }
 }
 
-async fn must_exist(shared: &Shared, session: &mainstay_protocol::SessionId) -> Result<(), ApiError> {
+pub(super) async fn must_exist(shared: &Shared, session: &mainstay_protocol::SessionId) -> Result<(), ApiError> {
     let view = shared.host.session(session).await?;
     view.map(drop).ok_or_else(|| ApiError::no_session(session.as_str()))
 }

@@ -1,13 +1,21 @@
 //! Version 1 of the wire types. The views of sessions and plugins, ops, refusals and items are shared with the floors below and
 //! are promises there too; they are named here so that the version is complete.
 
+use std::collections::BTreeMap;
+
 use mainstay_protocol::{
-    CallIndex, Digest, Ordinal, RouteName, Seq, SessionId, StepIndex, SubmissionId, Timestamp, TurnId,
+    CallIndex, Digest, Ordinal, PluginName, RouteName, Seq, SessionId, StepIndex, SubmissionId, Timestamp, TurnId,
     record::{RecordBody, StoredRecord},
 };
 use serde::{Deserialize, Serialize};
 
-pub use mainstay_driver::view::{ApprovalView, PluginView, QueuedView, SessionRow, SessionView, SwapView, TurnView};
+mod feed;
+
+pub use feed::{DamagedEntry, FeedEntry, FeedNews, FeedPage};
+pub use mainstay_driver::WriterView;
+pub use mainstay_driver::view::{
+    ApprovalView, ElicitationView, PluginView, QueuedView, SessionRow, SessionView, SwapView, TurnView,
+};
 pub use mainstay_protocol::{
     content::Item,
     model::Delta,
@@ -54,6 +62,10 @@ pub struct OpenRequest {
     /// JSON text of an object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<String>,
+    /// Plugins with the SHA-256 of the components that the session requires: it does not run without them. Replaces what an
+    /// old session requires.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requires: Option<BTreeMap<PluginName, Digest>>,
 }
 
 /// Answer of `POST /v1/sessions`.
@@ -65,6 +77,20 @@ pub struct OpenedSession {
     pub created: bool,
     /// The ordinal of its last record.
     pub head: Ordinal,
+}
+
+/// Answer of `DELETE /v1/sessions/{id}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForgottenSession {
+    /// The session that was forgotten.
+    pub session: SessionId,
+}
+
+/// Answer of `GET /v1/journal/stats`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JournalStats {
+    /// How the journal's writer does.
+    pub writer: WriterView,
 }
 
 /// Answer of `GET /v1/sessions/{id}/records`.
@@ -230,6 +256,12 @@ pub struct Problem {
     pub error: String,
     /// One sentence for people.
     pub message: String,
+    /// The parameter or header that is at fault, where it is one alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// With `epoch_changed`, the life that the store has now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epoch: Option<String>,
     /// Why the session refused.
     #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
     pub refusal: Option<Refusal>,
@@ -237,7 +269,11 @@ pub struct Problem {
 
 #[cfg(test)]
 mod tests {
-    use mainstay_protocol::content::Part;
+    use mainstay_protocol::{
+        content::Part,
+        op::FormAnswer,
+        record::v1::{Activity, CommandKind, OperationOwner},
+    };
     use serde_json::json;
 
     use super::*;
@@ -263,6 +299,21 @@ mod tests {
     }
 
     #[test]
+    fn what_an_op_leaves_out_has_a_default() {
+        let op = |body| serde_json::from_value::<OpRequest>(body).unwrap().op;
+        let (owner, related) = (OperationOwner::Client, Vec::new());
+        assert_eq!(op(json!({"op": "begin-checkpoint"})), Op::BeginCheckpoint { owner, related });
+        let ended = op(json!({"op": "end-command", "command": "c", "kind": "begin_checkpoint"}));
+        let (command, kind) = (SubmissionId::new("c").unwrap(), CommandKind::BeginCheckpoint);
+        assert_eq!(ended, Op::EndCommand { command, kind, reason: None, message: String::new() });
+        let activity = Activity::Background;
+        let reported = op(json!({"op": "report-activity", "activity": "background"}));
+        assert_eq!(reported, Op::ReportActivity { activity, details: None });
+        let declined = op(json!({"op": "answer", "elicitation": "e", "answer": "decline"}));
+        assert!(matches!(declined, Op::Answer { answer: FormAnswer::Decline, values: None, .. }));
+    }
+
+    #[test]
     fn an_op_with_an_unknown_field_is_refused() {
         let bad = json!({"op": "interrupt", "turn": "t", "force": true});
         assert!(serde_json::from_value::<OpRequest>(bad).is_err());
@@ -273,8 +324,12 @@ mod tests {
         let refusal = Refusal::StaleTurn { turn: TurnId::new("t").unwrap() };
         let message = refusal.to_string();
         let expected = json!({"error": "refused", "message": message, "refusal": "stale_turn", "turn": "t"});
-        check(&Problem { error: "refused".into(), message, refusal: Some(refusal) }, &expected);
-        let plain = Problem { error: "not_found".into(), message: "no".into(), refusal: None };
+        check(
+            &Problem { error: "refused".into(), message, field: None, epoch: None, refusal: Some(refusal) },
+            &expected,
+        );
+        let plain =
+            Problem { error: "not_found".into(), message: "no".into(), field: None, epoch: None, refusal: None };
         check(&plain, &json!({"error": "not_found", "message": "no"}));
     }
 

@@ -7,13 +7,13 @@ use mainstay_protocol::{
         RecordBody,
         v1::{
             ApprovalRequested, CallDecision, CallEnded, CallOutcome, CallVerdict, CallsDecided, HookNotes, Intent,
-            Reason, RunStarted,
+            Reason, RunStarted, StopReason,
         },
     },
     tool::{Effect, Execution},
 };
 
-use super::{Abort, Draft, Place, Refused, opening::LOST};
+use super::{Draft, Place, Refused, opening::LOST, turns::End};
 use crate::{
     command::{FinishedCall, RuledCall, Ruling, ToolFacts},
     state::{Answer, Call, Life, Phase, Turn},
@@ -62,7 +62,7 @@ impl Draft {
             self.apply_fate(&running, index, fate);
         }
         if lost {
-            self.abort(Abort { by: None, reason: Reason::new("restarted", LOST) });
+            self.close_turn(End::aborted(StopReason::HostRestarted, Reason::new("restarted", LOST)));
         } else {
             self.start_next_run(turn);
         }
@@ -100,7 +100,7 @@ impl Draft {
     fn start_next_run(&mut self, turn: &TurnId) {
         let Ok(running) = self.running(turn) else { return };
         let waits = |call: &Call| call.is_asking() || call.is_intended() || matches!(call.life, Life::Planned);
-        if running.calls().iter().any(waits) {
+        if !running.elicitations.is_empty() || running.calls().iter().any(waits) {
             return;
         }
         let calls = next_run(running);
@@ -165,6 +165,7 @@ impl Draft {
 
     fn end_call(&mut self, turn: &Turn, index: CallIndex, finished: FinishedCall) {
         let Some(call) = turn.call(index) else { return };
+        self.decision.blobs.extend(finished.whole);
         let result = CallResult {
             call_id: call.call_id.clone(),
             name: call.tool.clone(),
@@ -195,7 +196,7 @@ fn is_undecided(call: &Call) -> bool {
 /// Joins what policy and gates say with what a person answered. A person's answer counts only for what they saw.
 fn fate(call: &Call, ruling: Ruling) -> Fate {
     let fate = answered(call.answer.as_ref(), ruling);
-    if call.attempts == 0 {
+    if !call.is_doubtful() {
         return fate;
     }
     // What a call that had started has done is unknown. Only one that may run twice can still tell.
@@ -250,7 +251,7 @@ fn next_run(turn: &Turn) -> Vec<Intent> {
         if authorised.execution == Execution::Exclusive && !run.is_empty() {
             break;
         }
-        run.push(Intent { index, attempt: call.attempts + 1, build: authorised.build.clone() });
+        run.push(Intent { index, attempt: call.attempts.saturating_add(1), build: authorised.build.clone() });
         if authorised.execution == Execution::Exclusive {
             break;
         }
@@ -267,5 +268,6 @@ fn text_result(text: &str, outcome: CallOutcome) -> FinishedCall {
         outcome,
         build: None,
         ms: 0,
+        whole: None,
     }
 }

@@ -1,21 +1,24 @@
 //! Commands to records. Each command is decided on the state as it stands; the records that it gives are folded into a copy at
 //! once, so that what follows within one decision sees what came before.
 
+mod activity;
 mod calls;
 mod opening;
+mod operations;
 mod ops;
+mod questions;
 mod steps;
 mod turns;
 
 use mainstay_protocol::{
-    AcceptedOrdinal, CallIndex, Digest, ItemId, StepIndex, SubmissionId, Timestamp, TurnId,
+    AcceptedOrdinal, CallIndex, ItemId, StepIndex, Timestamp, TurnId,
+    blob::NewBlob,
     content::{Item, ItemBody, PrivatePart},
     model::FinishReason,
-    op::Refusal,
-    receipt::Receipt,
+    op::{MAX_TEXT_BYTES, Refusal},
     record::{
         NewRecord, RecordBody,
-        v1::{Reason, StepCompleted},
+        v1::{OperationBegun, StepCompleted},
     },
 };
 
@@ -45,6 +48,8 @@ pub struct Decision {
     pub queued: Vec<QueuedMessage>,
     /// Messages that leave it.
     pub unqueued: Vec<AcceptedOrdinal>,
+    /// Stored bytes that the session keeps.
+    pub blobs: Vec<NewBlob>,
 }
 
 /// Why a command changes nothing.
@@ -66,9 +71,11 @@ pub enum Refused {
 pub fn decide(state: &State, command: Command, now: Timestamp) -> Result<Decision, Refused> {
     let mut draft = Draft::new(state, now);
     match command {
-        Command::Create { route, labels, metadata } => draft.create(route, labels, metadata),
-        Command::Resume { route, metadata, retry_open_step } => draft.resume(route, metadata, retry_open_step)?,
-        Command::Reconfigure { route, metadata } => draft.reconfigure(route, metadata)?,
+        Command::Create { route, labels, metadata, requires } => draft.create(route, labels, metadata, requires),
+        Command::Resume { route, metadata, requires, retry_open_step } => {
+            draft.resume(route, metadata, requires, retry_open_step)?;
+        }
+        Command::Reconfigure { route, metadata, requires } => draft.reconfigure(route, metadata, requires)?,
         Command::Serve { receipts } => draft.serve(receipts),
         Command::Submit { submission, content, delivery } => draft.submit(submission, content, delivery)?,
         Command::SetModel { submission, route } => draft.set_model(submission, route),
@@ -85,11 +92,30 @@ pub fn decide(state: &State, command: Command, now: Timestamp) -> Result<Decisio
         Command::Fault { fault } => draft.push(RecordBody::SessionFault(fault)),
         Command::OpenStep { turn, step } => draft.open_step(&turn, step)?,
         Command::AcceptOutput { turn, step, output } => draft.accept_output(&turn, step, output)?,
-        Command::FailStep { turn, step, attempts, reason } => draft.fail_step(&turn, step, attempts, reason)?,
+        Command::FailStep { turn, step, attempts, stop, reason } => {
+            draft.fail_step(&turn, step, attempts, stop, reason)?;
+        }
         Command::DecideCalls { turn, step, calls, hooks } => draft.decide_calls(&turn, step, calls, hooks)?,
         Command::AcceptResults { turn, step, results } => draft.accept_results(&turn, step, results)?,
         Command::FinishTurn { turn, hooks } => draft.finish_turn(&turn, hooks)?,
         Command::ContinueTurn { turn, message, hooks } => draft.continue_turn(&turn, message, hooks)?,
+        Command::StopTurn { turn, stop, message } => draft.stop_turn(&turn, stop, message)?,
+        Command::FailTurn { turn, stop, message } => draft.fail_turn(&turn, stop, message)?,
+        Command::AskInput(question) => draft.ask_input(question)?,
+        Command::AnswerInput { submission, elicitation, answer } => {
+            draft.answer_input(submission, elicitation, answer)?;
+        }
+        Command::RecordActivity { activity, details } => draft.record_activity(activity, details)?,
+        Command::BeginOperation { command, kind, owner, related } => {
+            draft.begin_operation(OperationBegun { command, kind, owner, related })?;
+        }
+        Command::CorrelateOperation { command, related } => draft.correlate_operation(command, related)?,
+        Command::SaveCheckpoint { command, archive } => draft.save_checkpoint(command, archive)?,
+        Command::FailOperation { command, message } => draft.fail_operation(&command, message)?,
+        Command::DeferOperation { command, message } => draft.defer_operation(&command, message)?,
+        Command::RecoverOperation if draft.recover_operation() => {}
+        Command::RecoverOperation => return Err(Refused::Stale("no operation runs")),
+        Command::EndCommand { command, kind, end } => draft.end_command(command, kind, end)?,
     }
     Ok(draft.decision)
 }
@@ -135,7 +161,7 @@ impl Draft {
     ) -> ItemId {
         let id = self.next_item();
         let Place { turn, step, call } = place;
-        self.decision.items.push(Item { id, turn: Some(turn), step, call, at: self.now, body, private_part, extras });
+        self.decision.items.push(Item { id, turn, step, call, at: self.now, body, private_part, extras });
         id
     }
 
@@ -162,22 +188,26 @@ impl Draft {
 /// Where an item belongs.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
-    pub(crate) turn: TurnId,
+    pub(crate) turn: Option<TurnId>,
     pub(crate) step: Option<StepIndex>,
     pub(crate) call: Option<CallIndex>,
 }
 
 impl Place {
+    pub(crate) fn of_session() -> Self {
+        Self { turn: None, step: None, call: None }
+    }
+
     pub(crate) fn of_turn(turn: &TurnId) -> Self {
-        Self { turn: turn.clone(), step: None, call: None }
+        Self { turn: Some(turn.clone()), step: None, call: None }
     }
 
     pub(crate) fn of_step(turn: &TurnId, step: StepIndex) -> Self {
-        Self { turn: turn.clone(), step: Some(step), call: None }
+        Self { turn: Some(turn.clone()), step: Some(step), call: None }
     }
 
     pub(crate) fn of_call(turn: &TurnId, step: StepIndex, call: CallIndex) -> Self {
-        Self { turn: turn.clone(), step: Some(step), call: Some(call) }
+        Self { turn: Some(turn.clone()), step: Some(step), call: Some(call) }
     }
 }
 
@@ -195,8 +225,8 @@ pub(crate) fn cut_short(step: &StepCompleted) -> Option<String> {
     }
 }
 
-/// How a turn is called off.
-pub(crate) struct Abort {
-    pub(crate) by: Option<SubmissionId>,
-    pub(crate) reason: Reason,
+/// As much of a text as a record keeps.
+fn clip(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
+    text
 }

@@ -1,31 +1,37 @@
 //! B0: a session opens or resumes, with what a crash left to close.
 
+use std::collections::BTreeMap;
+
 use mainstay_protocol::{
-    RouteName,
+    Digest, PluginName, RouteName,
     op::{Labels, Refusal},
     receipt::Receipt,
     record::{
         RecordBody,
-        v1::{Opening, Reason, RunInterrupted, SessionConfigured, StepCompleted, StepOutcome},
+        v1::{Opening, Reason, RunInterrupted, SessionConfigured, StepCompleted, StepOutcome, StopReason},
     },
     tool::Effect,
 };
 
-use super::{Abort, Draft, Refused};
+use super::{Draft, Refused, turns::End};
 use crate::state::{Life, Phase, Turn};
 
 /// Why a turn ends when the result of one of its calls is unknown.
 pub(super) const LOST: &str = "the host ended while a call ran that must not run twice";
 
+/// The builds without which a session does not run.
+type Requirements = BTreeMap<PluginName, Digest>;
+
 impl Draft {
-    pub(super) fn create(&mut self, route: RouteName, labels: Labels, metadata: Option<String>) {
-        self.push(RecordBody::SessionConfigured(SessionConfigured {
-            opening: Opening::Created,
-            route,
-            labels,
-            metadata,
-            requires: None,
-        }));
+    pub(super) fn create(
+        &mut self,
+        route: RouteName,
+        labels: Labels,
+        metadata: Option<String>,
+        requires: Option<Requirements>,
+    ) {
+        let opening = Opening::Created;
+        self.push(RecordBody::SessionConfigured(SessionConfigured { opening, route, labels, metadata, requires }));
     }
 
     /// Takes the session up again. The saved route counts unless the caller overrides it; the configured default is never
@@ -34,30 +40,32 @@ impl Draft {
         &mut self,
         route: Option<RouteName>,
         metadata: Option<String>,
+        requires: Option<Requirements>,
         retry_open_step: bool,
     ) -> Result<(), Refused> {
         let Some(route) = route.or_else(|| self.state().route.clone()) else {
             let reason = "the saved session has no model route; name one to override it".to_owned();
             return Err(Refusal::Stopped { reason }.into());
         };
-        self.push(RecordBody::SessionConfigured(SessionConfigured {
-            opening: Opening::Resumed,
-            route,
-            labels: Labels::default(),
-            metadata,
-            requires: None,
-        }));
+        let (opening, labels) = (Opening::Resumed, Labels::default());
+        self.push(RecordBody::SessionConfigured(SessionConfigured { opening, route, labels, metadata, requires }));
         self.recover(retry_open_step);
+        self.recover_operation();
         Ok(())
     }
 
     /// Changes an open session; its turn goes on.
-    pub(super) fn reconfigure(&mut self, route: Option<RouteName>, metadata: Option<String>) -> Result<(), Refused> {
+    pub(super) fn reconfigure(
+        &mut self,
+        route: Option<RouteName>,
+        metadata: Option<String>,
+        requires: Option<Requirements>,
+    ) -> Result<(), Refused> {
         let Some(route) = route.or_else(|| self.state().route.clone()) else {
             return Err(Refused::Stale("the session has no route"));
         };
         let (opening, labels) = (Opening::Resumed, Labels::default());
-        self.push(RecordBody::SessionConfigured(SessionConfigured { opening, route, labels, metadata, requires: None }));
+        self.push(RecordBody::SessionConfigured(SessionConfigured { opening, route, labels, metadata, requires }));
         Ok(())
     }
 
@@ -74,6 +82,8 @@ impl Draft {
     fn recover(&mut self, retry_open_step: bool) {
         let Some(turn) = self.state().turn.clone() else { return };
         match &turn.phase {
+            // A form waits for its answer: the step that asks stays open, and the form is asked again under the same id.
+            Phase::Model if turn.is_waiting() => {}
             // Nothing of an open step is durable but its opening: no call of it has an intent.
             Phase::Model if retry_open_step => self.interrupt_step(&turn),
             Phase::Model => self.close_open_step(&turn),
@@ -85,7 +95,7 @@ impl Draft {
     fn close_open_step(&mut self, turn: &Turn) {
         self.interrupt_step(turn);
         let reason = Reason::new("restarted", "the host ended while the model was being asked");
-        self.abort(Abort { by: None, reason });
+        self.close_turn(End::aborted(StopReason::HostRestarted, reason));
     }
 
     /// The record that closes a step without output.
@@ -116,7 +126,7 @@ impl Draft {
             for index in lost {
                 self.lose_call(turn, index);
             }
-            self.abort(Abort { by: None, reason: Reason::new("restarted", LOST) });
+            self.close_turn(End::aborted(StopReason::HostRestarted, Reason::new("restarted", LOST)));
             return;
         }
         let again = started(|effect| effect != Effect::AtMostOnce);

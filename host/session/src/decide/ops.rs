@@ -6,11 +6,11 @@ use mainstay_protocol::{
     op::{ApprovalAnswer, Delivery, MAX_MESSAGE_BYTES, MAX_QUEUED_MESSAGES, Refusal},
     record::{
         RecordBody,
-        v1::{ApprovalResolved, MessageAccepted, ModelChanged, Reason, Resolution, SessionRetried},
+        v1::{ApprovalResolved, MessageAccepted, ModelChanged, Reason, Resolution, SessionRetried, StopReason},
     },
 };
 
-use super::{Abort, Draft, Refused};
+use super::{Draft, Refused, turns::End};
 use crate::state::{Call, Life, QueuedMessage, Turn};
 
 /// Bytes that a person may say beside an answer.
@@ -76,7 +76,7 @@ impl Draft {
             return Err(Refusal::StaleTurn { turn }.into());
         }
         let reason = Reason::new("interrupted", "called off by a person");
-        self.abort(Abort { by: Some(submission), reason });
+        self.close_turn(End::aborted(StopReason::CancelledByPerson, reason).by(submission));
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use mainstay_protocol::{
     content::{ItemBody, Role},
     record::{
         RecordBody,
-        v1::{Attempt, HookNotes, PlannedCall, Reason, Span, StepCompleted, StepOpened, StepOutcome},
+        v1::{Attempt, PlannedCall, Reason, Span, StepCompleted, StepOpened, StepOutcome, StopReason},
     },
 };
 
@@ -20,7 +20,7 @@ impl Draft {
         self.running_at(turn, step, |phase| matches!(phase, Phase::Ready))?;
         if step.0 >= MAX_STEPS_PER_TURN {
             let message = format!("the turn had {MAX_STEPS_PER_TURN} steps, which is the limit");
-            self.end_turn(End::Failed, Some(Reason::new("step-limit", message)), None, HookNotes::default());
+            self.end_turn(End::failed(StopReason::StepLimit, Reason::new("step-limit", message)));
             return Ok(());
         }
         let Some(route) = self.state().route.clone() else {
@@ -85,6 +85,7 @@ impl Draft {
         turn: &TurnId,
         step: StepIndex,
         attempts: Vec<Attempt>,
+        stop: StopReason,
         reason: Reason,
     ) -> Result<(), Refused> {
         self.running_at(turn, step, |phase| matches!(phase, Phase::Model))?;
@@ -99,7 +100,7 @@ impl Draft {
             context_owner: None,
             finish: None,
         }));
-        self.end_turn(End::Failed, Some(reason), None, HookNotes::default());
+        self.end_turn(End::failed(stop, reason));
         Ok(())
     }
 }

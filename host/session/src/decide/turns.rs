@@ -1,27 +1,64 @@
 //! B2 and B7: a turn starts, and ends exactly once.
 
+#[cfg(test)]
+mod tests;
+
 use mainstay_protocol::{
     SubmissionId, TurnId,
     content::{ItemBody, Message},
     record::{
         RecordBody,
-        v1::{ApprovalResolved, HookNotes, Reason, Resolution, Span, TurnContinued, TurnEnded, TurnStarted},
+        v1::{
+            ApprovalResolved, HookNotes, Reason, Resolution, Span, StopReason, TurnContinued, TurnEnded, TurnStarted,
+        },
     },
 };
 
-use super::{Abort, Draft, Place, Refused};
+use super::{Draft, Place, Refused, clip};
 use crate::{
     command::InputRuling,
     state::{Life, Phase, Turn},
 };
 
-/// How a turn ends.
+/// How a turn ends, and why.
+pub(super) struct End {
+    how: How,
+    stop: Option<StopReason>,
+    reason: Option<Reason>,
+    by: Option<SubmissionId>,
+    hooks: HookNotes,
+}
+
 #[derive(Clone, Copy)]
-pub(super) enum End {
+enum How {
     Completed,
     Aborted,
     Failed,
     Rejected,
+}
+
+impl End {
+    fn completed(hooks: HookNotes) -> Self {
+        Self { how: How::Completed, stop: None, reason: None, by: None, hooks }
+    }
+
+    fn with_reason(how: How, stop: StopReason, reason: Reason) -> Self {
+        Self { how, stop: Some(stop), reason: Some(reason), by: None, hooks: HookNotes::default() }
+    }
+
+    pub(super) fn aborted(stop: StopReason, reason: Reason) -> Self {
+        Self::with_reason(How::Aborted, stop, reason)
+    }
+
+    pub(super) fn failed(stop: StopReason, reason: Reason) -> Self {
+        Self::with_reason(How::Failed, stop, reason)
+    }
+
+    /// The op that called it off.
+    pub(super) fn by(mut self, submission: SubmissionId) -> Self {
+        self.by = Some(submission);
+        self
+    }
 }
 
 impl Draft {
@@ -48,8 +85,8 @@ impl Draft {
             items,
             hooks,
         }));
-        if rejected.is_some() {
-            self.end_turn(End::Rejected, rejected, None, HookNotes::default());
+        if let Some(reason) = rejected {
+            self.end_turn(End::with_reason(How::Rejected, StopReason::RejectedByHook, reason));
         }
         Ok(())
     }
@@ -65,7 +102,7 @@ impl Draft {
 
     pub(super) fn finish_turn(&mut self, turn: &TurnId, hooks: HookNotes) -> Result<(), Refused> {
         self.completing(turn)?;
-        self.end_turn(End::Completed, None, None, hooks);
+        self.end_turn(End::completed(hooks));
         Ok(())
     }
 
@@ -87,8 +124,22 @@ impl Draft {
         }
     }
 
-    /// Closes whatever is open in the turn and ends it as aborted.
-    pub(super) fn abort(&mut self, abort: Abort) {
+    /// The runtime calls the turn off.
+    pub(super) fn stop_turn(&mut self, turn: &TurnId, stop: StopReason, message: String) -> Result<(), Refused> {
+        self.running(turn)?;
+        self.close_turn(End::aborted(stop, Reason::new(stop.as_str(), clip(message))));
+        Ok(())
+    }
+
+    /// The turn can't go on, whatever it was about to do.
+    pub(super) fn fail_turn(&mut self, turn: &TurnId, stop: StopReason, message: String) -> Result<(), Refused> {
+        self.running(turn)?;
+        self.close_turn(End::failed(stop, Reason::new(stop.as_str(), clip(message))));
+        Ok(())
+    }
+
+    /// Closes whatever is open in the turn and ends it.
+    pub(super) fn close_turn(&mut self, end: End) {
         let Some(turn) = self.state().turn.clone() else { return };
         if matches!(turn.phase, Phase::Model) {
             self.interrupt_step(&turn);
@@ -101,7 +152,7 @@ impl Draft {
                 Life::Planned | Life::Asking { .. } | Life::Allowed(_) => self.skip_call(&turn, index),
             }
         }
-        self.end_turn(End::Aborted, Some(abort.reason), abort.by, HookNotes::default());
+        self.end_turn(end);
     }
 
     fn dismiss_approvals(&mut self, turn: &Turn) {
@@ -119,34 +170,30 @@ impl Draft {
         }
     }
 
-    /// The one terminal record of the running turn.
-    pub(super) fn end_turn(
-        &mut self,
-        end: End,
-        reason: Option<Reason>,
-        interrupted_by: Option<SubmissionId>,
-        hooks: HookNotes,
-    ) {
+    /// The one terminal record of the running turn. No form outlives its turn.
+    pub(super) fn end_turn(&mut self, end: End) {
         let Some(turn) = self.state().turn.clone() else { return };
+        self.dismiss_elicitations(&turn);
+        let cut_short = turn.cut_short;
         let body = TurnEnded {
             turn: turn.id,
             submission: turn.submission,
             accepted: turn.accepted,
-            stop: None,
-            reason: reason.or_else(|| turn.cut_short.map(|code| Reason::new(&code, ""))),
-            interrupted_by,
+            stop: end.stop.or_else(|| cut_short.as_deref().map(StopReason::of_code)),
+            reason: end.reason.or_else(|| cut_short.map(|code| Reason::new(&code, ""))),
+            interrupted_by: end.by,
             steps: turn.steps,
             tool_calls: turn.tool_calls,
             failed_tool_calls: turn.failed_tool_calls,
             usage: turn.usage,
             last_message: turn.last_message,
-            hooks,
+            hooks: end.hooks,
         };
-        self.push(match end {
-            End::Completed => RecordBody::TurnCompleted(body),
-            End::Aborted => RecordBody::TurnAborted(body),
-            End::Failed => RecordBody::TurnFailed(body),
-            End::Rejected => RecordBody::TurnRejected(body),
+        self.push(match end.how {
+            How::Completed => RecordBody::TurnCompleted(body),
+            How::Aborted => RecordBody::TurnAborted(body),
+            How::Failed => RecordBody::TurnFailed(body),
+            How::Rejected => RecordBody::TurnRejected(body),
         });
     }
 }

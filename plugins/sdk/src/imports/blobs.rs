@@ -1,4 +1,5 @@
-//! Stored bytes, read by the references that media parts of the current session hold. Needs a grant.
+//! Stored bytes, read by the references that media parts and tool results (`whole_output` in their `extras`) of the current
+//! session hold. Needs a grant.
 
 use super::host::blobs as host;
 use crate::types::Error;

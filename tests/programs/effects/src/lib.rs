@@ -1,5 +1,8 @@
 //! Tools whose effects can be counted outside: each call appends one line to `/effects/log.jsonl` and syncs it before
 //! anything else can go wrong. One tool for each effect class; `hold` keeps a call open until `/effects/release` exists.
+//! `read_whole` reads what the host kept of an output that was cut.
+
+mod whole;
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -26,6 +29,9 @@ struct Arguments {
     /// Waits after the effect until the release file exists.
     #[serde(default)]
     hold: bool,
+    /// Makes the output longer by so many bytes.
+    #[serde(default)]
+    pad: usize,
 }
 
 /// The plugin.
@@ -40,6 +46,7 @@ impl Tools for Effects {
             .with(tool("effect_once").unattended())
             .with(tool("effect_once_parallel").parallel().unattended())
             .with(tool("effect_asked"))
+            .with(whole::tool())
     }
 }
 
@@ -64,6 +71,9 @@ fn run(tool: &str, arguments: &Arguments) -> Outcome<Json<Value>> {
         return Err(Error::internal("the arguments say so").with_code("asked-to-fail").into());
     }
     line["calls"] = calls.into();
+    if arguments.pad > 0 {
+        line["pad"] = "x".repeat(arguments.pad).into();
+    }
     Ok(Json(line))
 }
 

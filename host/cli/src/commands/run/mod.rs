@@ -197,6 +197,7 @@ async fn talk(
         session: args.session.clone(),
         create: said != Said::Nothing,
         route: args.route.clone(),
+        requires: (!args.require.is_empty()).then(|| args.require.iter().cloned().collect()),
         ..OpenRequest::default()
     };
     let opened = client.open_session(&request).await.map_err(|error| match Parted::from(error) {

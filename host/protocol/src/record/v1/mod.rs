@@ -4,6 +4,7 @@
 
 mod activity;
 mod ending;
+mod names;
 mod operations;
 mod questions;
 
