@@ -2,7 +2,9 @@
 
 use std::{path::Path, sync::Arc};
 
-use mainstay_journal::{Journal, OpenError, Options, Range, ReadError, SessionCursor, SessionsQuery, SqliteJournal};
+use mainstay_journal::{
+    Journal, OpenError, Options, Place, Range, ReadError, SessionCursor, SessionsQuery, SqliteJournal,
+};
 use mainstay_protocol::{
     ItemId, Ordinal, SessionId, TenantId, Timestamp,
     blob::{BlobInfo, BlobReference},
@@ -209,12 +211,26 @@ impl Reader {
         self.read_records(session, range).await
     }
 
-    async fn read_records(&self, session: &SessionId, range: Range<Ordinal>) -> Result<Vec<StoredRecord>, HostError> {
-        let page = self.journal.records(&self.tenant, session, range).await?;
-        for damaged in &page.damaged {
-            tracing::error!(%session, ?damaged, "a record of the journal is damaged");
+    /// A page that is empty only at the end: one of nothing but damaged rows is passed.
+    async fn read_records(
+        &self,
+        session: &SessionId,
+        mut range: Range<Ordinal>,
+    ) -> Result<Vec<StoredRecord>, HostError> {
+        loop {
+            let page = self.journal.records(&self.tenant, session, range).await?;
+            let passed = page.damaged.last().and_then(|damaged| match damaged.at {
+                Place::Record(ordinal) => Some(ordinal),
+                _ => None,
+            });
+            for damaged in &page.damaged {
+                tracing::error!(%session, ?damaged, "a record of the journal is damaged");
+            }
+            match passed.filter(|_| page.rows.is_empty() && page.more) {
+                Some(ordinal) => range = range.past(ordinal),
+                None => return Ok(page.rows),
+            }
         }
-        Ok(page.rows)
     }
 
     /// Transcript items after an id, oldest first, without their private parts.
@@ -222,9 +238,21 @@ impl Reader {
     /// # Errors
     /// The journal can't be read, or the limit is zero.
     pub async fn items(&self, session: &SessionId, after: ItemId, limit: usize) -> Result<Vec<Item>, HostError> {
-        let range = Range::forward(u32::try_from(limit).unwrap_or(u32::MAX)).after(after);
-        let page = self.journal.items(&self.tenant, session, range).await?;
-        Ok(page.rows.into_iter().map(|item| Item { private_part: None, ..item }).collect())
+        let mut range = Range::forward(u32::try_from(limit).unwrap_or(u32::MAX)).after(after);
+        loop {
+            let page = self.journal.items(&self.tenant, session, range).await?;
+            let passed = page.damaged.last().and_then(|damaged| match damaged.at {
+                Place::Item(item) => Some(item),
+                _ => None,
+            });
+            for damaged in &page.damaged {
+                tracing::error!(%session, ?damaged, "an item of the journal is damaged");
+            }
+            match passed.filter(|_| page.rows.is_empty() && page.more) {
+                Some(item) => range = range.past(item),
+                None => return Ok(page.rows.into_iter().map(|item| Item { private_part: None, ..item }).collect()),
+            }
+        }
     }
 }
 

@@ -40,7 +40,7 @@ pub use feed::{DamagedEvent, FeedDelivery, FeedFilter, FeedPage, FeedQuery, Feed
 pub use journal::{Journal, host_session, host_tenant};
 pub use metrics::{Histogram, Metrics, ReserveState};
 pub use query::{
-    Damage, Damaged, Direction, Execution, MAX_PAGE, OpenedSession, Page, Place, Range, RunState, SessionCursor,
+    Damage, Damaged, Direction, Execution, MAX_PAGE, MAX_PAGE_BYTES, OpenedSession, Page, Place, Range, RunState, SessionCursor,
     SessionRow, SessionsQuery,
 };
 pub use read::{Batch, Replay};

@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 /// Rows that a page holds at most; more is cut to this.
 pub const MAX_PAGE: u32 = 1_000;
 
+/// Bytes of records or items after which a page ends, though it has fewer rows than were asked for: 16 MiB. It has at least one.
+pub const MAX_PAGE_BYTES: usize = 16 << 20;
+
 /// A part of a sequence: records by ordinal, items by id. Both ends are exclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range<K> {
@@ -50,6 +53,15 @@ impl<K> Range<K> {
     pub fn after(mut self, key: K) -> Self {
         self.after = Some(key);
         self
+    }
+
+    /// Only what comes after `key` in this direction.
+    #[must_use]
+    pub fn past(self, key: K) -> Self {
+        match self.direction {
+            Direction::Forward => self.after(key),
+            Direction::Backward => self.before(key),
+        }
     }
 
     /// Only what comes before `key`.

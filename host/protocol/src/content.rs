@@ -194,3 +194,18 @@ pub struct Item {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extras: Option<String>,
 }
+
+impl Item {
+    /// Bytes of payload, the private part included: what size bounds count.
+    pub fn bytes(&self) -> usize {
+        let parts = |parts: &[Part]| parts.iter().map(Part::bytes).sum::<usize>();
+        let body = match &self.body {
+            ItemBody::Message(message) => parts(&message.content),
+            ItemBody::Reasoning(text) => text.len(),
+            ItemBody::ToolCall(call) => call.arguments.len(),
+            ItemBody::ToolResult(result) => parts(&result.content),
+            ItemBody::Notice(notice) => notice.text.len(),
+        };
+        body + self.private_part.as_ref().map_or(0, |private| private.bytes.len())
+    }
+}

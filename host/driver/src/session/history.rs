@@ -186,7 +186,7 @@ impl Transcript for View {
         let mut page = Vec::new();
         for item in self.items.iter().skip(start as usize).take(max as usize) {
             let item = self.private.show(item);
-            let size = payload(&item);
+            let size = item.bytes();
             page.push(item);
             if size >= left {
                 break;
@@ -195,19 +195,6 @@ impl Transcript for View {
         }
         futures::future::ready(Ok(page)).boxed()
     }
-}
-
-fn payload(item: &Item) -> usize {
-    use mainstay_protocol::content::Part;
-    let parts = |parts: &[Part]| parts.iter().map(Part::bytes).sum::<usize>();
-    let body = match &item.body {
-        ItemBody::Message(message) => parts(&message.content),
-        ItemBody::Reasoning(text) => text.len(),
-        ItemBody::ToolCall(call) => call.arguments.len(),
-        ItemBody::ToolResult(result) => parts(&result.content),
-        ItemBody::Notice(notice) => notice.text.len(),
-    };
-    body + item.private_part.as_ref().map_or(0, |private| private.bytes.len())
 }
 
 #[cfg(test)]

@@ -27,14 +27,14 @@ pub(crate) fn items(connection: &Connection, lane: &Lane, range: &Range<ItemId>)
         return Ok(bounds.page(Vec::new()));
     };
     let mut statement = connection.prepare_cached(bounds.choose(FORWARD, BACKWARD))?;
-    let rows = statement
-        .query_and_then(params![key.tenant, key.session, bounds.after, bounds.before, bounds.lookahead()], |row| {
-            let id = ItemId(row.number(0)?);
-            let item = read_item(connection, key, id)?;
-            Ok(item.map_err(|damage| Damaged { at: Place::Item(id), damage }))
-        })?
-        .collect::<rusqlite::Result<Vec<_>>>()?;
-    Ok(bounds.page(rows))
+    let rows = statement.query(params![key.tenant, key.session, bounds.after, bounds.before, bounds.lookahead()])?;
+    let page = bounds.fill(rows, |row| {
+        let id = ItemId(row.number(0)?);
+        let item = read_item(connection, key, id)?;
+        let bytes = item.as_ref().map_or(0, Item::bytes);
+        Ok((item.map_err(|damage| Damaged { at: Place::Item(id), damage }), bytes))
+    })?;
+    Ok(page)
 }
 
 const PIECES: &str = "

@@ -14,7 +14,7 @@ mod replay;
 mod sessions;
 mod submissions;
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
 
 pub(crate) use blobs::{blob_info, blob_read};
 pub(crate) use executions::executions;
@@ -32,7 +32,7 @@ pub(crate) use submissions::{find_submission, submission};
 use crate::{
     Damaged, Direction, Page, Range, ReadError,
     codec::{PackedId, int},
-    query::MAX_PAGE,
+    query::{MAX_PAGE, MAX_PAGE_BYTES},
     write::{Lane, SessionKey, is_forgotten},
 };
 
@@ -92,6 +92,30 @@ impl Bounds {
 
     fn page<T>(&self, read: Vec<Result<T, Damaged>>) -> Page<T> {
         page(read, self.limit)
+    }
+
+    /// A page of rows that may be large: it ends at the limit, or when it holds enough bytes.
+    fn fill<T>(
+        &self,
+        mut rows: Rows<'_>,
+        mut read: impl FnMut(&Row<'_>) -> rusqlite::Result<(Result<T, Damaged>, usize)>,
+    ) -> rusqlite::Result<Page<T>> {
+        let mut page = Page { rows: Vec::new(), damaged: Vec::new(), more: false };
+        let (mut count, mut bytes) = (0, 0);
+        while let Some(row) = rows.next()? {
+            if count == self.limit || bytes >= MAX_PAGE_BYTES {
+                page.more = true;
+                break;
+            }
+            let (row, size) = read(row)?;
+            count += 1;
+            bytes += size;
+            match row {
+                Ok(row) => page.rows.push(row),
+                Err(damaged) => page.damaged.push(damaged),
+            }
+        }
+        Ok(page)
     }
 
     fn lookahead(&self) -> i64 {

@@ -28,13 +28,13 @@ pub(crate) fn records(
         return Ok(bounds.page(Vec::new()));
     };
     let mut statement = connection.prepare_cached(bounds.choose(FORWARD, BACKWARD))?;
-    let rows = statement
-        .query_map(params![key.tenant, key.session, bounds.after, bounds.before, bounds.lookahead()], |row| {
-            let ordinal = Ordinal(row.number(0)?);
-            Ok(read_record(row, lane, ordinal).map_err(|damage| Damaged { at: Place::Record(ordinal), damage }))
-        })?
-        .collect::<rusqlite::Result<Vec<_>>>()?;
-    Ok(bounds.page(rows))
+    let rows = statement.query(params![key.tenant, key.session, bounds.after, bounds.before, bounds.lookahead()])?;
+    let page = bounds.fill(rows, |row| {
+        let (ordinal, bytes) = (Ordinal(row.number(0)?), row.bytes(5).map_or(0, <[u8]>::len));
+        let record = read_record(row, lane, ordinal);
+        Ok((record.map_err(|damage| Damaged { at: Place::Record(ordinal), damage }), bytes))
+    })?;
+    Ok(page)
 }
 
 fn read_record(row: &Row<'_>, lane: &Lane, ordinal: Ordinal) -> Result<StoredRecord, Damage> {

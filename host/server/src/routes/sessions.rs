@@ -110,7 +110,7 @@ pub(super) async fn items(
     while page.items.len() < limit && bytes < ITEM_PAGE_BYTES {
         let asked = ITEMS_AT_ONCE.min(limit - page.items.len());
         let items = shared.host.items(&session, after, asked).await?;
-        page.more = items.len() == asked;
+        page.more = !items.is_empty();
         after = items.last().map_or(after, |item| item.id);
         bytes += items.iter().map(item_bytes).sum::<usize>();
         page.items.extend(items);
