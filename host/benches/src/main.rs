@@ -2,7 +2,9 @@
 //! a line. Counts of fsync barriers are asserted; timings never pass or fail.
 
 mod cold_start;
+mod compare;
 mod fresh_call;
+mod journal;
 mod submit_ack;
 mod summary;
 mod turns;
@@ -12,6 +14,10 @@ use anyhow::Result;
 
 fn main() -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(("compare", rest)) = arguments.split_first().map(|(first, rest)| (first.as_str(), rest)) {
+        return runtime.block_on(compare::run(rest));
+    }
     let mut summary = summary::Summary::create()?;
     let wanted = std::env::args().nth(1).unwrap_or_default();
     let wants = |name: &str| name.contains(&wanted);
@@ -31,6 +37,7 @@ fn main() -> Result<()> {
         if wants("cold_start_cached") {
             cold_start::run(&mut summary).await?;
         }
+        journal::run(&mut summary, wants).await?;
         Ok(())
     })
 }
