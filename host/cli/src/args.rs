@@ -194,6 +194,9 @@ pub(crate) enum SessionCommand {
     ///
     /// Asks first; nothing brings the session back, and its id is not used again. A session whose turn runs is not forgotten:
     /// interrupt the turn, or wait for its end. Backups that were made before still hold it.
+    ///
+    /// What is forgotten is not wiped: its place in the file is used again by and by. To leave no trace, make a backup afterwards,
+    /// put it back with `mainstay journal restore --replace`, and remove the old journal that it names.
     #[command(after_help = "Example:\n  mainstay session forget notes --yes")]
     Forget {
         /// The session

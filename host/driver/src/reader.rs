@@ -21,6 +21,9 @@ use crate::{
     view::{ApprovalView, ElicitationView, QueuedView, SessionRow, SessionView, TurnView},
 };
 
+/// What a person sees in place of arguments whose item is damaged. It is JSON, as arguments are.
+const UNREADABLE: &str = r#""these arguments can't be read: the journal is damaged here""#;
+
 /// The journal's file. Without it no host ever had the folder, and opening would make one.
 const JOURNAL: &str = "journal.sqlite";
 
@@ -76,7 +79,10 @@ impl Reader {
         let before = before.map(|token| parse_token(&token).ok_or(HostError::PageToken(token))).transpose()?;
         let query = SessionsQuery { limit: u32::try_from(limit).unwrap_or(u32::MAX), before };
         let page = self.journal.sessions(&self.tenant, query).await?;
-        let next = page.rows.last().filter(|_| page.more).map(|row| token(row.cursor));
+        if !page.damaged.is_empty() {
+            tracing::error!(damaged = ?page.damaged, "rows of the list of sessions are damaged");
+        }
+        let next = page.reached().filter(|_| page.more).map(token);
         Ok((page.rows.into_iter().map(row).collect(), next))
     }
 
@@ -105,6 +111,7 @@ impl Reader {
             context_epoch: state.context_epoch(),
             aborted_turns: state.run_counts().1,
             turn: state.turn().map(turn_view),
+            last_item: state.last_item(),
             queue: queue_view(state),
             approvals: self.approvals(session, state).await?,
             elicitations: self.elicitations(session, state).await?,
@@ -171,16 +178,22 @@ impl Reader {
             let Some(last) = page.last() else { break };
             before = Some(last.ordinal);
             found.extend(page.iter().filter_map(|record| wanted(&record.body)));
+            // What is pending was asked in the turn that runs.
+            if page.iter().any(|record| matches!(&*record.body, RecordBody::TurnStarted(_))) {
+                break;
+            }
         }
         Ok(found)
     }
 
     async fn arguments(&self, session: &SessionId, item: ItemId) -> Result<String, HostError> {
         let items = self.items(session, ItemId(item.0.saturating_sub(1)), 1).await?;
-        Ok(match items.into_iter().next().map(|item| item.body) {
-            Some(ItemBody::ToolCall(call)) => call.arguments,
-            _ => String::new(),
-        })
+        // A damaged item is passed over: what comes then belongs to another call.
+        let this = items.into_iter().next().filter(|found| found.id == item);
+        match this.map(|item| item.body) {
+            Some(ItemBody::ToolCall(call)) => Ok(call.arguments),
+            _ => Ok(UNREADABLE.to_owned()),
+        }
     }
 
     /// Records after an ordinal, oldest first.

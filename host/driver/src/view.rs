@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use mainstay_protocol::{
-    AcceptedOrdinal, ApprovalId, CallIndex, Digest, ElicitationId, Ordinal, PluginName, RouteName, SessionId,
+    AcceptedOrdinal, ApprovalId, CallIndex, Digest, ElicitationId, ItemId, Ordinal, PluginName, RouteName, SessionId,
     StepIndex, SubmissionId, Timestamp, TurnId,
     op::Labels,
     record::v1::{ActivityChanged, Archive, Build, ContextOwner, OperationBegun, Reason, TurnOutcome},
@@ -48,6 +48,8 @@ pub struct SessionView {
     pub aborted_turns: u64,
     /// The turn that runs.
     pub turn: Option<TurnView>,
+    /// The last item of the transcript; 0 when there is none.
+    pub last_item: ItemId,
     /// The messages that wait.
     pub queue: Vec<QueuedView>,
     /// The approvals that wait for an answer, in call order.

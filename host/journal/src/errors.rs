@@ -46,6 +46,12 @@ pub enum OpenError {
     /// A restore has taken place and was cut short before its end.
     #[error("a restore of this data folder was cut short; run the host once, or restore again, and it is ended")]
     RestorePending,
+    /// The journal's file has nothing in it, and a journal was there. Nothing was changed.
+    #[error(
+        "the journal's file is empty, and it held a journal before: nothing was changed; restore a backup, or name another \
+         data folder to begin anew"
+    )]
+    Emptied,
     /// The file is something else.
     #[error("the file in the journal's place is no journal of Mainstay; move it away, or name another data folder")]
     NotAJournal,

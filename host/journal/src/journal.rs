@@ -160,10 +160,10 @@ pub trait Journal: Send + Sync {
     /// A small value of the host outside any session.
     fn global<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Vec<u8>>, ReadError>>;
 
-    /// The active build of each plugin.
+    /// The active build of each plugin; those whose row is damaged are left out, and the log says so.
     fn generations(&self) -> BoxFuture<'_, Result<Vec<GenerationRow>, ReadError>>;
 
-    /// The builds of a plugin that are or were active, newest first: what a rollback chooses from.
+    /// The builds of a plugin that are or were active, newest first: what a rollback chooses from. All of them, or an error.
     fn generation_history<'a>(&'a self, plugin: &'a PluginName)
     -> BoxFuture<'a, Result<Vec<GenerationRow>, ReadError>>;
 

@@ -10,6 +10,7 @@ pub mod backup;
 mod codec;
 mod committed;
 mod connection;
+mod emptied;
 mod errors;
 mod feed;
 mod folder_copy;
@@ -40,8 +41,8 @@ pub use feed::{DamagedEvent, FeedDelivery, FeedFilter, FeedPage, FeedQuery, Feed
 pub use journal::{Journal, host_session, host_tenant};
 pub use metrics::{Histogram, Metrics, ReserveState};
 pub use query::{
-    Damage, Damaged, Direction, Execution, MAX_PAGE, MAX_PAGE_BYTES, OpenedSession, Page, Place, Range, RunState, SessionCursor,
-    SessionRow, SessionsQuery,
+    Damage, Damaged, Direction, Execution, MAX_PAGE, MAX_PAGE_BYTES, OpenedSession, Page, Place, Range, RunState,
+    SessionCursor, SessionRow, SessionsQuery,
 };
 pub use read::{Batch, Replay};
 pub use read_only::ReadOnlyJournal;

@@ -6,7 +6,7 @@ mod format_2;
 #[cfg(test)]
 mod tests;
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
@@ -67,6 +67,15 @@ pub(crate) fn migrate(connection: &mut Connection, file: &Path) -> Result<(), Op
     }
 }
 
+/// A new store of this build's format, in memory: what others are compared with.
+pub(crate) fn fresh() -> Result<Connection, OpenError> {
+    let mut connection = Connection::open_in_memory().map_err(OpenError::sqlite(DOING))?;
+    for (format, step) in (0..).zip(STEPS) {
+        apply(&mut connection, format, step)?;
+    }
+    Ok(connection)
+}
+
 /// The format of the store, if a build that supports some format may use it.
 fn inspect(connection: &Connection, supported: u32) -> Result<u32, OpenError> {
     let doing = "read the journal's format";
@@ -115,23 +124,37 @@ fn apply(connection: &mut Connection, from: u32, step: &Step) -> Result<(), Open
 fn transact(connection: &mut Connection, from: u32, step: &Step) -> Result<(), OpenError> {
     let sqlite = || OpenError::sqlite(DOING);
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sqlite())?;
+    let before = dangling(&transaction).map_err(sqlite())?;
     transaction.execute_batch(step.sql).map_err(sqlite())?;
     if let Some(fill) = step.fill {
         fill(&transaction).map_err(sqlite())?;
     }
-    check_references(&transaction)?;
+    check_references(&before, &dangling(&transaction).map_err(sqlite())?)?;
     transaction.pragma_update(None, "application_id", schema::APPLICATION_ID).map_err(sqlite())?;
     transaction.pragma_update(None, "user_version", from + 1).map_err(sqlite())?;
     transaction.commit().map_err(sqlite())
 }
 
-fn check_references(connection: &Connection) -> Result<(), OpenError> {
-    let dangling = connection.query_row("PRAGMA foreign_key_check", [], |row| row.get::<_, String>(0)).optional();
-    match dangling.map_err(OpenError::sqlite(DOING))? {
-        None => Ok(()),
-        Some(table) => {
-            tracing::error!(table, "a row of the journal refers to another one that is missing");
-            Err(OpenError::Corrupt)
+/// How many rows refer to a missing one, by their table and the other one.
+type Dangling = BTreeMap<(String, String), i64>;
+
+fn dangling(connection: &Connection) -> rusqlite::Result<Dangling> {
+    let sql = "SELECT \"table\", parent, count(*) FROM pragma_foreign_key_check GROUP BY 1, 2";
+    let mut statement = connection.prepare(sql)?;
+    let rows = statement.query_map([], |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)))?;
+    rows.collect()
+}
+
+/// Refuses what the step did. What was damaged before it stays as it is, for `verify` to name: refusing that would shut out the whole
+/// store for one row.
+fn check_references(before: &Dangling, after: &Dangling) -> Result<(), OpenError> {
+    for (tables, count) in after {
+        let (table, parent) = tables;
+        if *count > before.get(tables).copied().unwrap_or(0) {
+            tracing::error!(table, parent, "a row of the journal would refer to another one that is missing");
+            return Err(OpenError::Corrupt);
         }
+        tracing::warn!(table, parent, count, "rows refer to others that are missing; `verify` says which");
     }
+    Ok(())
 }

@@ -2,9 +2,13 @@
 
 use mainstay_protocol::{
     AcceptedOrdinal, ItemId, Ordinal, RouteName, SessionId, SubmissionId, TenantId, Timestamp, TurnId,
+    content::Item,
     model::Usage,
     op::Labels,
-    record::v1::{StopReason, TurnOutcome},
+    record::{
+        StoredRecord,
+        v1::{StopReason, TurnOutcome},
+    },
 };
 use mainstay_session::State;
 use serde::{Deserialize, Serialize};
@@ -83,6 +87,40 @@ pub struct Page<T> {
     pub more: bool,
 }
 
+impl Page<StoredRecord> {
+    /// The last row of a page that runs forward, sound or damaged: the next page comes after it.
+    pub fn reached(&self) -> Option<Ordinal> {
+        let damaged = self.damaged.iter().filter_map(|damaged| match damaged.at {
+            Place::Record(ordinal) => Some(ordinal),
+            _ => None,
+        });
+        self.rows.iter().map(|record| record.ordinal).chain(damaged).max()
+    }
+}
+
+impl Page<Item> {
+    /// The last row of a page that runs forward, sound or damaged: the next page comes after it.
+    pub fn reached(&self) -> Option<ItemId> {
+        let damaged = self.damaged.iter().filter_map(|damaged| match damaged.at {
+            Place::Item(item) => Some(item),
+            _ => None,
+        });
+        self.rows.iter().map(|item| item.id).chain(damaged).max()
+    }
+}
+
+impl Page<SessionRow> {
+    /// The last row of a page, sound or damaged: the next page comes after it.
+    pub fn reached(&self) -> Option<SessionCursor> {
+        let damaged = self.damaged.iter().filter_map(|damaged| match damaged.at {
+            Place::Listed(cursor) => Some(cursor),
+            _ => None,
+        });
+        let rows = self.rows.iter().map(|row| row.cursor);
+        rows.chain(damaged).min_by_key(|cursor| (cursor.active_at, cursor.number))
+    }
+}
+
 /// A row that can't be trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damaged {
@@ -107,6 +145,8 @@ pub enum Place {
     State,
     /// The session as a whole.
     Session,
+    /// A session in a list, by its place there.
+    Listed(SessionCursor),
 }
 
 /// What is wrong with a row. Pages of rows report the first two, and pages of turns also records that are missing or of another

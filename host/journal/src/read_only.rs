@@ -9,6 +9,7 @@ use rusqlite::Connection;
 use crate::{
     OpenError, ReadError,
     connection::{self, StoreFile},
+    emptied,
     log_guard::LogGuard,
     migrations, restore,
     verify::{self, Depth, Progress, Report},
@@ -31,12 +32,13 @@ impl ReadOnlyJournal {
     /// Looks at the journal in a folder.
     ///
     /// # Errors
-    /// There is none, it is of an older format, a newer build keeps it for itself, a restore was cut short, or the file system
-    /// refused.
+    /// There is none, its file has lost what was in it, it is of an older format, a newer build keeps it for itself, a restore was cut
+    /// short, or the file system refused.
     pub fn open(folder: &Path) -> Result<Self, OpenError> {
         if restore::is_pending(folder) {
             return Err(OpenError::RestorePending);
         }
+        emptied::refuse_to_read(folder)?;
         let file = StoreFile::of(folder, None);
         // Not by opening it: closing it again would drop the locks that SQLite holds on it in this process.
         match file.path.symlink_metadata() {

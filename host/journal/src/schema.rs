@@ -195,7 +195,8 @@ UPDATE feed SET kind = (SELECT kind FROM records r
 
 -- `heads` without the reference to `sessions`: the name of a forgotten session goes at once, its rows follow piece by piece.
 -- `operating` tells whether an owned operation runs. `turns`, `aborted`, `accepted`, `item` and `context_epoch` are in the state too,
--- and only ever rise: a commit is held against them.
+-- and only ever rise: a commit is held against them. `ops` counts the session's rows of `submissions`: records don't name every op,
+-- so that nothing else would miss one.
 CREATE TABLE heads_2 (
     tenant        INTEGER NOT NULL,
     session       INTEGER NOT NULL,
@@ -212,17 +213,18 @@ CREATE TABLE heads_2 (
     accepted      INTEGER NOT NULL DEFAULT 0,
     item          INTEGER NOT NULL DEFAULT 0,
     context_epoch INTEGER NOT NULL DEFAULT 0,
+    ops           INTEGER NOT NULL DEFAULT 0,
     state         BLOB,
     checksum      BLOB,
     PRIMARY KEY (tenant, session)
 ) STRICT;
 INSERT INTO heads_2 (tenant, session, head, chain, active_at, minute, busy, phase, route, turns, aborted, accepted, item,
-                     context_epoch, state, checksum)
+                     context_epoch, ops, state, checksum)
     SELECT tenant, session, head, chain, active_at, minute, busy, phase, route, turns,
            ifnull(CAST(json ->> '$.aborted_runs' AS INTEGER), 0), ifnull(CAST(json ->> '$.accepted' AS INTEGER), 0),
            ifnull(CAST(json ->> '$.last_item' AS INTEGER), 0), ifnull(CAST(json ->> '$.context_epoch' AS INTEGER), 0),
-           state, checksum
-    FROM (SELECT *, CASE WHEN json_valid(CAST(state AS TEXT)) THEN CAST(state AS TEXT) END AS json FROM heads);
+           (SELECT count(*) FROM submissions s WHERE s.tenant = old.tenant AND s.session = old.session), state, checksum
+    FROM (SELECT *, CASE WHEN json_valid(CAST(state AS TEXT)) THEN CAST(state AS TEXT) END AS json FROM heads) AS old;
 DROP TABLE heads;
 ALTER TABLE heads_2 RENAME TO heads;
 -- Query: `sessions`, the list of a tenant, newest activity first; those of one minute are sorted when they are read.
@@ -246,10 +248,11 @@ CREATE TABLE executions (
 
 -- Sessions that were forgotten: nothing revives them. `session` is set until the last of their rows is gone.
 CREATE TABLE forgotten (
-    tenant  INTEGER NOT NULL REFERENCES tenants (tenant),
-    id      ANY     NOT NULL,
-    session INTEGER,
-    at      INTEGER NOT NULL,
+    tenant   INTEGER NOT NULL REFERENCES tenants (tenant),
+    id       ANY     NOT NULL,
+    session  INTEGER,
+    at       INTEGER NOT NULL,
+    checksum BLOB,
     PRIMARY KEY (tenant, id)
 ) STRICT, WITHOUT ROWID;
 -- Query: what is still to be removed, at start and after each group. It holds only sessions of which rows are left.
@@ -276,13 +279,15 @@ CREATE TABLE blob_pieces (
 ) STRICT;
 
 -- Which sessions refer to which payloads, and how often: a payload is fetched through its session and never by digest alone. One
--- that a session keeps beside its items has a media type: only these are fetched by a reference.
+-- that a session keeps beside its items has a media type, with its checksum, and counts one use more: only these are fetched by a
+-- reference.
 CREATE TABLE blob_uses (
     tenant     INTEGER NOT NULL,
     session    INTEGER NOT NULL,
     blob       INTEGER NOT NULL,
     uses       INTEGER NOT NULL,
     media_type TEXT,
+    checksum   BLOB,
     PRIMARY KEY (tenant, session, blob),
     FOREIGN KEY (tenant, session) REFERENCES heads (tenant, session)
 ) STRICT, WITHOUT ROWID;
@@ -293,8 +298,14 @@ ALTER TABLE items ADD COLUMN blob INTEGER;
 ALTER TABLE items ADD COLUMN private_blob INTEGER;
 ALTER TABLE queue ADD COLUMN blob INTEGER;
 
--- Eight bytes over key and value, as for all else that has no digest; none for values that format 1 wrote.
+-- Eight bytes over what nothing else in the store tells of; none in rows that format 1 wrote. Those of `tenants`, `sessions` and
+-- `forgotten` cover the names.
 ALTER TABLE plugin_state ADD COLUMN checksum BLOB;
+ALTER TABLE submissions ADD COLUMN checksum BLOB;
+ALTER TABLE generations ADD COLUMN checksum BLOB;
+ALTER TABLE globals ADD COLUMN checksum BLOB;
+ALTER TABLE tenants ADD COLUMN checksum BLOB;
+ALTER TABLE sessions ADD COLUMN checksum BLOB;
 
 UPDATE meta SET value = 2 WHERE key = 'minimum_compatible_version';
 ";

@@ -25,6 +25,7 @@ use crate::{
     GenerationRow, Journal, Metrics, OpenError, OpenedSession, Page, Range, ReadError, Replay, SessionRow,
     SessionsQuery, Transition,
     connection::{self, StoreFile},
+    emptied,
     feed::Live,
     lease,
     lock::{FolderLock, private_file, sync_folder},
@@ -120,10 +121,11 @@ impl SqliteJournal {
     /// builds can't follow, a copy is kept beside it (`journal.sqlite.format-1`), which takes as much room. Blocks; short otherwise.
     ///
     /// # Errors
-    /// Another host has the folder, a newer build wrote the journal, or the file system refused.
+    /// Another host has the folder, a newer build wrote the journal, its file has lost what was in it, or the file system refused.
     pub fn open(folder: &Path, options: Options) -> Result<Self, OpenError> {
-        let lock = FolderLock::take(folder)?;
+        let mut lock = FolderLock::take(folder)?;
         restore::finish_pending(folder)?;
+        emptied::refuse(folder, &mut lock)?;
         let file = StoreFile::of(folder, options.vfs);
         let mut reserve = Reserve::find(folder, options.reserve.get());
         let (connection, epoch) = match open_store(folder, &file, options.probe.as_ref()) {
@@ -131,6 +133,9 @@ impl SqliteJournal {
             Err(OpenError::DiskFull) if reserve.give_up() => open_store(folder, &file, options.probe.as_ref())?,
             opened => opened?,
         };
+        if let Err(error) = lock.note_journal(true) {
+            tracing::warn!(%error, "could not note in the lock file that there is a journal");
+        }
         let readers = Readers(Pool::new(file.clone(), options.readers.get()));
         let latest = read::latest(&connection).map_err(OpenError::reading("read the end of the feed"))?;
         let feed = Arc::new(Live::new(latest, options.feed_buffer));
@@ -223,7 +228,7 @@ impl Journal for SqliteJournal {
         at: Timestamp,
     ) -> BoxFuture<'a, Result<Committed<()>, CommitError>> {
         let lane = lane(tenant, session);
-        Box::pin(self.write(move |reply| Ok(Forget { lane, at, reply })))
+        Box::pin(self.write(move |reply| Ok(Forget::new(lane, at, reply))))
     }
 
     fn set_global(&self, key: String, value: Option<Vec<u8>>) -> BoxFuture<'_, Result<(), CommitError>> {

@@ -1,5 +1,5 @@
 //! What a journal holds and what it takes, in numbers. Counts come from what is kept about sessions anyway; only bytes by table
-//! read the whole file.
+//! read the whole file. A running host that writes much meanwhile is not held up: the read ends.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -7,7 +7,7 @@ use mainstay_protocol::{Seq, cursor::StoreEpoch};
 use rusqlite::{Connection, OptionalExtension};
 use serde::Serialize;
 
-use crate::{ReadError, ReadOnlyJournal, codec::Columns, read_only::companion};
+use crate::{ReadError, ReadOnlyJournal, codec::Columns, log_guard::LogGuard, read_only::companion};
 
 /// A journal in numbers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -79,9 +79,10 @@ impl ReadOnlyJournal {
     /// Counts. With `tables`, bytes by table too: that reads the whole file.
     ///
     /// # Errors
-    /// The store can't be read.
+    /// The store can't be read, or a running host writes so much meanwhile that it would have to wait.
     pub fn stats(&self, tables: bool) -> Result<Stats, ReadError> {
-        let connection = self.reader()?;
+        let mut connection = self.reader()?;
+        LogGuard::on(&mut connection, &self.path, || {})?;
         let transaction = connection.unchecked_transaction()?;
         let mut stats = count(&transaction, self.format)?;
         if tables {

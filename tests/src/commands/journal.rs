@@ -171,14 +171,14 @@ fn a_restore_in_place_of_a_journal_has_to_be_asked_for() {
 #[test]
 fn stats_count_what_is_there() {
     let world = world();
-    let stats = document(&succeeds(&world, &["journal", "stats", "--json"]));
+    let stats = document(&succeeds(&world, &["journal", "stats", "--tables", "--json"]));
     assert_eq!((&stats["sessions"], &stats["phases"], &stats["turns"]), (&json!(1), &json!({"idle": 1}), &json!(1)));
     let records = query_number(&world.data_dir(), "SELECT count(*) FROM records").expect("a number");
     assert_eq!(stats["records"], records);
     assert!(stats["tables"].as_array().is_some_and(|tables| tables.iter().any(|table| table["name"] == "records")));
     assert!(stats["writer"].is_null(), "no host runs");
-    let quick = document(&succeeds(&world, &["journal", "stats", "--quick", "--json"]));
-    assert!(quick["tables"].is_null());
+    let plain = document(&succeeds(&world, &["journal", "stats", "--json"]));
+    assert!(plain["tables"].is_null(), "that takes reading the whole file");
     let text = stdout(&succeeds(&world, &["journal", "stats"]));
     assert!(text.contains("sessions    1 (1 idle)") && text.contains("no host runs"), "{text}");
 }

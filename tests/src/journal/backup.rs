@@ -12,12 +12,12 @@ use std::{
 
 use mainstay_journal::{
     Journal, OpenError, Range, ReadOnlyJournal, SqliteJournal,
-    backup::{self, BackupError, BackupManifest, BackupOptions},
+    backup::{self, BackupError, BackupFile, BackupManifest, BackupOptions},
     restore::{self, RestoreError, RestoreOptions, Restored},
     testing,
     verify::{Depth, Report},
 };
-use mainstay_protocol::Timestamp;
+use mainstay_protocol::{Digest, Timestamp};
 
 use super::{
     script::{Script, commit_all, open},
@@ -87,6 +87,25 @@ async fn a_backup_of_a_running_store_holds_all_of_it() {
     assert!(told.is_sorted_by_key(|progress| progress.bytes) && !told.is_empty());
     assert!(verify(&to).is_sound());
     assert!(verify(&data).is_sound());
+}
+
+#[tokio::test]
+async fn what_a_host_keeps_while_the_store_is_copied_is_in_the_backup() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, to) = (folder.path().join("data"), folder.path().join("b"));
+    filled(&data).await;
+    // As many rows as take SQLite long enough to be asked how it gets on.
+    let many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 50000)
+                INSERT INTO globals (key, value) SELECT 'key-' || i, x'00' FROM n";
+    testing::execute_sql(&data, many).unwrap();
+    let (host, is_kept) = (data.clone(), AtomicBool::new(false));
+    let keep = move |_| {
+        if !is_kept.swap(true, Relaxed) {
+            keep_component(&host, "late");
+        }
+    };
+    let manifest = backup::backup(&data, &to, &options(), keep).unwrap();
+    assert!(manifest.files.iter().any(|file| file.path == "components/late/component.wasm"), "{:?}", manifest.files);
 }
 
 #[tokio::test]
@@ -167,7 +186,7 @@ async fn assert_prefix(restored: &SqliteJournal, whole: &SqliteJournal, script: 
     assert!(whole.starts_with(&prefix), "{}: {} of {}", script.session, prefix.len(), whole.len());
 }
 
-async fn records(journal: &SqliteJournal, script: &Script) -> Vec<(u64, mainstay_protocol::Digest)> {
+async fn records(journal: &SqliteJournal, script: &Script) -> Vec<(u64, Digest)> {
     let (mut records, mut after) = (Vec::new(), mainstay_protocol::Ordinal(0));
     loop {
         let range = Range::forward(1_000).after(after);
@@ -264,6 +283,24 @@ async fn a_backup_that_is_not_as_it_was_made_is_refused() {
         fs::write(to.join("backup.json"), text.replace("components/aa/component.wasm", "../component.wasm")).unwrap();
     };
     refused(&outside, altered);
+    // Listed as it should be, under a name that means something else in a data folder.
+    for name in ["journal.sqlite-wal", "lock", "aside", "components", "more/file"] {
+        let listed = |to: &Path| {
+            let file = to.join(name);
+            if name == "components" {
+                fs::remove_dir_all(&file).unwrap();
+            }
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(&file, "something").unwrap();
+            let mut manifest: BackupManifest =
+                serde_json::from_slice(&fs::read(to.join("backup.json")).unwrap()).unwrap();
+            manifest.files.retain(|file| file.path == "journal.sqlite" || name != "components");
+            let sha256 = Digest::of(b"something");
+            manifest.files.push(BackupFile { path: name.to_owned(), bytes: 9, sha256 });
+            fs::write(to.join("backup.json"), serde_json::to_vec(&manifest).unwrap()).unwrap();
+        };
+        refused(&listed, altered);
+    }
     let link = |to: &Path| {
         fs::remove_file(to.join("journal.sqlite")).unwrap();
         std::os::unix::fs::symlink(data.join("journal.sqlite"), to.join("journal.sqlite")).unwrap();

@@ -157,3 +157,19 @@ async fn a_turn_whose_beginning_is_lost_can_end() {
     let page = journal.executions(&script.tenant, &script.session, Range::backward(1)).await.unwrap();
     assert_eq!((page.rows[0].number, page.rows[0].state), (3, RunState::Completed));
 }
+
+#[tokio::test]
+async fn a_turn_whose_beginning_is_lost_can_end_behind_one_whose_end_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = open(folder.path());
+    let mut script = story(&journal, &ENDS[..1]).await;
+    // As after a migration that could read neither record.
+    let sql = "DELETE FROM executions WHERE number = 2; UPDATE executions SET ended = NULL";
+    testing::execute_sql(folder.path(), sql).unwrap();
+    commit_all(&journal, [script.finish("hi")]).await;
+    let page = journal.executions(&script.tenant, &script.session, Range::forward(10)).await.unwrap();
+    assert_eq!(page.damaged, [Damaged { at: Place::Execution(2), damage: Damage::Reference }]);
+    commit_all(&journal, script.turn_without_tools("hello", "hi")).await;
+    let page = journal.executions(&script.tenant, &script.session, Range::backward(1)).await.unwrap();
+    assert_eq!((page.rows[0].number, page.rows[0].state), (3, RunState::Completed));
+}

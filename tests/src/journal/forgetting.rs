@@ -1,6 +1,9 @@
 //! Forgetting a session: nobody finds it any more, nothing revives it, its rows go in pieces, and a kill anywhere in between
 //! changes none of that.
 
+mod damage;
+mod sweeps;
+
 use std::{
     fs,
     path::Path,

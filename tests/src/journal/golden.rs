@@ -7,7 +7,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use mainstay_journal::{Journal as _, Options, Range, RunState, SessionsQuery, SqliteJournal, testing};
+use mainstay_journal::{
+    Journal as _, Options, Range, ReadOnlyJournal, RunState, SessionsQuery, SqliteJournal, testing, verify::Depth,
+};
 use mainstay_protocol::{
     TenantId,
     content::ItemBody,
@@ -29,6 +31,11 @@ pub(super) fn copy_of(name: &str) -> tempfile::TempDir {
 
 pub(super) fn open(folder: &Path) -> SqliteJournal {
     SqliteJournal::open(folder, Options::default()).expect("it opens")
+}
+
+fn is_sound(folder: &Path) {
+    let report = ReadOnlyJournal::open(folder).expect("it opens").verify(Depth::Full, |_| {}).expect("a report");
+    assert!(report.is_sound(), "{report:#?}");
 }
 
 /// What `journal-1` holds, whichever way it came to this build's format.
@@ -127,6 +134,7 @@ async fn every_golden_store_is_sound_under_this_build() {
             }
         }
         assert!(sessions > 0, "{name}");
+        is_sound(folder.path());
     }
     assert!(seen > 0);
 }

@@ -1,7 +1,9 @@
 //! The last batches of a session, and pages from its end.
 
-use mainstay_journal::{Batch, Damage, Damaged, Journal, Place, Range, ReadError, SqliteJournal, testing};
-use mainstay_protocol::{ItemId, Ordinal, SessionId, Timestamp};
+use mainstay_journal::{
+    Batch, Damage, Damaged, Journal, MAX_PAGE_BYTES, Place, Range, ReadError, SqliteJournal, testing,
+};
+use mainstay_protocol::{ItemId, Ordinal, SessionId, Timestamp, content::Item};
 
 use super::script::{Script, commit_all, open};
 
@@ -49,6 +51,45 @@ async fn a_session_is_opened_with_exactly_its_last_batches() {
     let items: Vec<Vec<_>> = batches.iter().map(|batch| batch.items.iter().map(|item| item.id).collect()).collect();
     assert_eq!(items, [vec![], vec![ItemId(5)], vec![ItemId(6)]], "with the items that their records name");
     assert!(batches[2].items[0].private_part.is_some());
+}
+
+#[tokio::test]
+async fn a_batch_of_many_or_of_large_items_is_replayed_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = open(folder.path());
+    let (mut script, _) = write(&journal, 0).await;
+    let large = "x".repeat(6 << 20);
+    for texts in [vec!["short"; 2_500], vec![&*large; 4]] {
+        let turn = [script.submit("question"), script.start("question"), script.finish_with(&texts)];
+        commit_all(&journal, turn).await;
+        let (_, batches) = replay(&journal, &script, 1).await;
+        let [batch] = &batches[..] else { panic!("{} batches", batches.len()) };
+        assert_eq!((batch.items.len(), batch.damaged.len()), (texts.len(), 0));
+        assert!(batch.items.windows(2).all(|pair| pair[0].id.next() == pair[1].id), "each once, in order");
+    }
+}
+
+#[tokio::test]
+async fn a_page_of_large_items_ends_before_it_is_too_large_and_says_that_there_are_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = open(folder.path());
+    let (mut script, _) = write(&journal, 0).await;
+    let large = "x".repeat(6 << 20);
+    let turn = [script.submit("question"), script.start("question"), script.finish_with(&[&*large; 5])];
+    commit_all(&journal, turn).await;
+    let mut seen = Vec::new();
+    loop {
+        let after = seen.last().copied().unwrap_or_default();
+        let page = journal.items(&script.tenant, &script.session, Range::forward(1_000).after(after)).await.unwrap();
+        let bytes: usize = page.rows.iter().map(Item::bytes).sum();
+        assert!(bytes < MAX_PAGE_BYTES + large.len() + 1_000, "{bytes}");
+        seen.extend(page.rows.iter().map(|item| item.id));
+        if !page.more {
+            break;
+        }
+        assert!(!page.rows.is_empty(), "a page that is not the last one has a row");
+    }
+    assert_eq!(seen, (1..=6).map(ItemId).collect::<Vec<_>>());
 }
 
 #[tokio::test]

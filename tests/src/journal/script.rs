@@ -112,8 +112,14 @@ impl Script {
 
     /// B3 and B7 in one: the model's answer, and the end of the turn.
     pub(crate) fn finish(&mut self, text: &str) -> Transition {
+        self.finish_with(&[text])
+    }
+
+    /// The same with an answer of several items.
+    pub(crate) fn finish_with(&mut self, texts: &[&str]) -> Transition {
         let private = PrivatePart { context_group: "openai".to_owned(), bytes: vec![0, 255, 1] };
-        let item = self.item(Role::Assistant, text, Some(private));
+        let items: Vec<_> = texts.iter().map(|text| self.item(Role::Assistant, text, Some(private.clone()))).collect();
+        let last = items[items.len() - 1].id;
         let build = Build { plugin: PluginName::new("rehearsal").unwrap(), sha256: Digest::of(b"rehearsal") };
         let usage = Some(mainstay_protocol::model::Usage::default());
         let completed = StepCompleted {
@@ -121,9 +127,9 @@ impl Script {
             step: StepIndex(0),
             outcome: StepOutcome::Completed,
             attempts: vec![Attempt { route: route(), build: Some(build), usage, error: None, ms: 1_234 }],
-            items: Some(Span { first: item.id, count: 1 }),
+            items: Some(Span { first: items[0].id, count: items.len() as u32 }),
             calls: Vec::new(),
-            last_message: Some(item.id),
+            last_message: Some(last),
             context_owner: Some(ContextOwner { route: route(), context_group: "openai".to_owned() }),
             finish: None,
         };
@@ -138,12 +144,12 @@ impl Script {
             tool_calls: 0,
             failed_tool_calls: 0,
             usage: Default::default(),
-            last_message: Some(item.id),
+            last_message: Some(last),
             hooks: Default::default(),
         };
         let bodies = vec![RecordBody::StepCompleted(completed), RecordBody::TurnCompleted(ended)];
         let mut transition = self.records(bodies);
-        transition.items.push(item);
+        transition.items.extend(items);
         transition
     }
 

@@ -6,6 +6,7 @@ use std::{
 };
 
 use mainstay_driver::{DEFAULT_LINGER, Host, HostOptions};
+use mainstay_journal::{ReadOnlyJournal, verify::Depth};
 use mainstay_manifest::HostManifest;
 use tempfile::TempDir;
 
@@ -184,5 +185,17 @@ impl World {
     /// Lets calls go on that hold.
     pub(crate) fn release(&self) {
         fs::write(self.path().join("effects/release"), "").expect("the release file");
+    }
+}
+
+/// Whatever a test's hosts did, their journal is sound afterwards.
+impl Drop for World {
+    fn drop(&mut self) {
+        // A test that has failed says what it has to say, and one that puts something else in the journal's place has none.
+        let Some(journal) = ReadOnlyJournal::open(&self.data_dir()).ok().filter(|_| !std::thread::panicking()) else {
+            return;
+        };
+        let report = journal.verify(Depth::Full, |_| {}).expect("it can be verified");
+        assert!(report.is_sound(), "{report:#?}");
     }
 }

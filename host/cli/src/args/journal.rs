@@ -106,11 +106,14 @@ pub(crate) struct RestoreArgs {
 ///
 /// Works beside a running host, whose writer is told of too, and on the data folder of one that has ended.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  mainstay journal stats --json | jq .file_bytes")]
+#[command(after_help = "\
+Examples:
+  mainstay journal stats --json | jq .file_bytes
+  mainstay journal stats --tables")]
 pub(crate) struct StatsArgs {
-    /// Leave out bytes by table: they take reading the whole file
+    /// Bytes by table and index too: that reads the whole file
     #[arg(long)]
-    pub(crate) quick: bool,
+    pub(crate) tables: bool,
     /// One JSON document
     #[arg(long)]
     pub(crate) json: bool,

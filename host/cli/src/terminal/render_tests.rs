@@ -143,6 +143,7 @@ fn state(phase: &str, step: u32) -> Event {
         operation: None,
         archive: None,
         checkpoint_warning: None,
+        last_item: ItemId(0),
         requires: BTreeMap::default(),
         stopped: None,
     }))

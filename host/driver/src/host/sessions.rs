@@ -186,6 +186,7 @@ impl Host {
                 return Some(Actor::new(shared, session.clone(), opened.map(|opened| opened.state), inbox));
             }
             Ok(None) => self.inner.table.forget(session),
+            Err(error) if error.is_gone() => self.inner.table.erase(session),
             Err(error) => self.inner.table.stop(session, error.to_string()),
         }
         None

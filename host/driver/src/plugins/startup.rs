@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 
-use mainstay_journal::{GenerationChange, GenerationOrigin, GenerationRow, Journal};
+use mainstay_journal::{GenerationChange, GenerationOrigin, GenerationRow, Journal, ReadError};
 use mainstay_manifest::{BUNDLED_ADAPTER, PluginEntry};
 use mainstay_protocol::{
     Digest, PluginName,
@@ -73,7 +73,14 @@ async fn sweep(
     }
     let mut named = BTreeSet::new();
     for plugin in &plugins {
-        named.extend(journal.generation_history(plugin).await?.iter().map(package_id));
+        match journal.generation_history(plugin).await {
+            Ok(history) => named.extend(history.iter().map(package_id)),
+            Err(error @ ReadError::Damaged { .. }) => {
+                tracing::error!(%plugin, "no kept package is removed: {error}");
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        }
     }
     if let Err(error) = components.sweep(named).await {
         tracing::warn!("kept packages that nothing names could not be removed: {error}");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::{FutureExt as _, future::BoxFuture};
-use mainstay_journal::{Journal, MAX_PAGE, Place, Range, ReadError};
+use mainstay_journal::{Journal, MAX_PAGE, Range, ReadError};
 use mainstay_protocol::{
     ItemId, SessionId, TenantId,
     content::{Item, ItemBody, PrivatePart},
@@ -32,11 +32,7 @@ impl History {
         loop {
             let page = journal.items(tenant, session, Range::forward(MAX_PAGE).after(after)).await?;
             // A damaged item is left out: if the history is no longer valid without it, the turn fails and says so.
-            let damaged = page.damaged.iter().filter_map(|damaged| match damaged.at {
-                Place::Item(item) => Some(item),
-                _ => None,
-            });
-            after = page.rows.iter().map(|item| item.id).chain(damaged).max().unwrap_or(after);
+            after = page.reached().unwrap_or(after);
             if !page.damaged.is_empty() {
                 tracing::error!(%session, damaged = ?page.damaged, "items of the transcript are damaged");
             }

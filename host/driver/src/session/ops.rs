@@ -61,6 +61,9 @@ impl Actor {
 
     async fn accept(&mut self, submission: SubmissionId, op: Op) -> Result<Result<Accepted, Refusal>, NotAccepted> {
         let digest = op.digest();
+        if self.is_known_end(&op).await.map_err(NotAccepted::Stop)? {
+            return Ok(Ok(nothing_new(&self.base, submission)));
+        }
         let (mut proposal, is_report) = (self.ground_for(&op), command::is_report(&op));
         let command = command::of(submission.clone(), op, &self.shared.routes)?;
         match proposal.apply(command, clock::now()) {
@@ -78,6 +81,9 @@ impl Actor {
             Ok(committed) => {
                 self.proposal.rebase(self.base.get());
                 Ok(acknowledge(&committed))
+            }
+            Err(Stop::Commit(CommitError::Duplicate { digest: known, accepted, .. })) if known == digest => {
+                Ok(Ok(accepted))
             }
             Err(Stop::Commit(CommitError::Duplicate { .. })) => {
                 Err(NotAccepted::Refused(Refusal::SubmissionReused { submission }))
@@ -119,6 +125,12 @@ impl Actor {
             Refused::Stale(why) => Refusal::Stopped { reason: why.to_owned() },
         };
         NotAccepted::Refused(refusal)
+    }
+
+    /// Whether the op reports the end of a command that has ended before. The state remembers only the last of them.
+    async fn is_known_end(&self, op: &Op) -> Result<bool, Stop> {
+        let Op::EndCommand { command, .. } = op else { return Ok(false) };
+        self.was_recorded(|body| matches!(body, RecordBody::CommandEnded(ended) if ended.command == *command)).await
     }
 
     /// Whether such a record is among the last ones of the session.

@@ -88,15 +88,16 @@ pub fn backup(
     let staging = staging_in(parent, &format!(".{name}.partial-"));
     let staging = staging.map_err(BackupError::io("make a folder for the backup"))?;
     // A folder of this crate is private; so is each file in it.
-    let beside = beside(data_dir, &options.folders)?;
+    let expected = beside(data_dir, &options.folders)?;
     let own: u64 = store_bytes(&journal.path);
-    let total = own + beside.iter().map(|(_, bytes)| bytes).sum::<u64>();
+    let total = own + expected.iter().map(|(_, bytes)| bytes).sum::<u64>();
     let copy = StoreFile::of(staging.path(), None);
     let tell_bytes = std::sync::Arc::new(std::sync::Mutex::new(move |bytes| tell(CopyProgress { bytes, total })));
     copy_store(&journal, &copy.path, tell_bytes.clone())?;
     let mut manifest = describe(&copy, options)?;
     let mut done = store_bytes(&copy.path);
-    for (path, _) in &beside {
+    // Looked for again: a host keeps a file before its store names it, so that what the copy names is there by now.
+    for (path, _) in &beside(data_dir, &options.folders)? {
         if let Some(file) = copy_beside(data_dir, staging.path(), path)? {
             done += file.bytes;
             manifest.files.push(file);

@@ -3,6 +3,7 @@
 
 use std::{
     fs::{self, File},
+    io,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
@@ -20,14 +21,23 @@ use crate::{
 const DOING: &str = "copy the journal before bringing it to this build's format";
 
 /// Keeps a copy beside the store, as `journal.sqlite.format-1`; needs as much room as the store takes. A copy that a crash left is
-/// not made again: its name appears last.
+/// not made again: its name appears last. Another file of that name, such as the copy of a store that a backup took the place of, is
+/// left alone: the copy is then `journal.sqlite.format-1-2`.
 pub(super) fn keep(connection: &Connection, store: &Path, format: u32) -> Result<(), OpenError> {
-    let copy = beside(store, &format!("format-{format}"));
-    let name = copy.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    if is_copy_of(connection, &copy) {
-        tracing::info!(copy = name, "the copy of the journal in its old format is there already");
-        return Ok(());
+    let named = |number: u32| match number {
+        1 => beside(store, &format!("format-{format}")),
+        _ => beside(store, &format!("format-{format}-{number}")),
+    };
+    let mut number = 1;
+    while is_taken(&named(number))? {
+        if is_copy_of(connection, &named(number)) {
+            tracing::info!(number, format, "a copy of the journal in its old format is there already");
+            return Ok(());
+        }
+        number += 1;
     }
+    let copy = named(number);
+    let name = copy.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let partial = beside(store, &format!("format-{format}.partial"));
     if let Err(error) = write(connection, &partial) {
         // What is left is of no use; the disk may be full.
@@ -44,6 +54,13 @@ pub(super) fn keep(connection: &Connection, store: &Path, format: u32) -> Result
     Ok(())
 }
 
+fn is_taken(path: &Path) -> Result<bool, OpenError> {
+    match path.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        found => found.map(|_| true).map_err(OpenError::io(DOING)),
+    }
+}
+
 fn beside(store: &Path, suffix: &str) -> PathBuf {
     let mut name = store.as_os_str().to_owned();
     name.push(".");
@@ -53,7 +70,7 @@ fn beside(store: &Path, suffix: &str) -> PathBuf {
 
 fn write(connection: &Connection, partial: &Path) -> Result<(), OpenError> {
     match fs::remove_file(partial) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(OpenError::io(DOING)(error)),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(OpenError::io(DOING)(error)),
         _ => {}
     }
     // SQLite takes an empty file; ours is one that nobody else can read.

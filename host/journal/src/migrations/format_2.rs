@@ -5,11 +5,13 @@ use rusqlite::{Connection, Row, params};
 
 use crate::codec::{Columns, PackedId};
 
-/// Records in key order; `CROSS JOIN` keeps SQLite from starting at the kinds. `turn_ended` is the terminal record of stores
+/// Records in key order, but for those of a session that has no head: its turns would refer to nothing. `CROSS JOIN` keeps SQLite from
+/// starting at the kinds. `turn_ended` is the terminal record of stores
 /// that are older than the list of kinds.
 const TURNS: &str = "
     SELECT r.tenant, r.session, r.ordinal, k.name, r.body FROM records r CROSS JOIN kinds k ON k.kind = r.kind
     WHERE k.name IN ('turn_started', 'turn_completed', 'turn_aborted', 'turn_failed', 'turn_rejected', 'turn_ended')
+    AND EXISTS (SELECT 1 FROM heads h WHERE h.tenant = r.tenant AND h.session = r.session)
     ORDER BY r.tenant, r.session, r.ordinal";
 
 pub(super) fn fill_executions(connection: &Connection) -> rusqlite::Result<()> {

@@ -93,3 +93,23 @@ fn a_step_that_fails_leaves_the_old_format() {
     let sql = "INSERT INTO records (tenant, session, ordinal, at, kind, digest, body) VALUES (7, 7, 1, 0, 1, x'', '')";
     check_failing(&Step { sql, fill: None, breaking: true }, |error| matches!(error, OpenError::Corrupt));
 }
+
+/// A row that lost the one it belongs to was damage before the step; one that a step leaves like that is the step's fault.
+#[test]
+fn a_row_that_refers_to_nothing_does_not_shut_out_the_whole_store() {
+    let mut connection = store_of_format_1();
+    let orphans = "
+        PRAGMA foreign_keys = off;
+        INSERT INTO kinds VALUES (1, 'turn_started');
+        INSERT INTO records (tenant, session, ordinal, at, kind, digest, body)
+            VALUES (7, 7, 1, 0, 1, x'', '{\"turn\":\"t\",\"submission\":\"s\",\"accepted\":1}');
+        PRAGMA foreign_keys = on";
+    connection.execute_batch(orphans).unwrap();
+    let sql = "INSERT INTO records (tenant, session, ordinal, at, kind, digest, body) VALUES (7, 7, 2, 0, 1, x'', '')";
+    let error = apply(&mut connection, 1, &Step { sql, fill: None, breaking: true }).unwrap_err();
+    assert!(matches!(error, OpenError::Corrupt), "one more: {error}");
+    migrate(&mut connection).unwrap();
+    assert_eq!(inspect(&connection, FORMAT).unwrap(), FORMAT);
+    let counts = "SELECT (SELECT count(*) FROM records) * 10 + (SELECT count(*) FROM executions)";
+    assert_eq!(connection.query_row(counts, [], |row| row.get::<_, i64>(0)), Ok(10), "it is kept, and has no turn");
+}

@@ -38,15 +38,21 @@ fn stored(blob: i64, row: &Row<'_>) -> rusqlite::Result<Stored> {
     Ok(Stored { blob, digest: row.digest(0)?, size: row.number(1)? })
 }
 
-/// All of a payload, checked against its digest.
+/// All of a payload, checked against its digest. It ends where the next payload begins, so that a size that is damaged brings no others
+/// into memory.
 pub(super) fn whole(connection: &Connection, stored: Stored) -> rusqlite::Result<Result<Vec<u8>, Damage>> {
-    let mut statement = connection
-        .prepare_cached("SELECT bytes FROM blob_pieces WHERE piece >= ?1 AND piece < ?1 + ?2 ORDER BY piece")?;
-    let mut rows = statement.query([stored.blob, int(pieces(stored.size))])?;
+    let mut statement = connection.prepare_cached(
+        "SELECT bytes FROM blob_pieces WHERE piece >= ?1
+         AND piece < min(?2, ifnull((SELECT min(blob) FROM blobs WHERE blob > ?1), ?2)) ORDER BY piece",
+    )?;
+    let mut rows = statement.query([stored.blob, stored.blob.saturating_add(int(pieces(stored.size)))])?;
     let mut bytes = Vec::new();
     while let Some(row) = rows.next()? {
-        let Ok(piece) = row.bytes(0) else { return Ok(Err(Damage::Shape)) };
-        bytes.extend_from_slice(piece);
+        match row.bytes(0) {
+            Ok(piece) if (bytes.len() + piece.len()) as u64 <= stored.size => bytes.extend_from_slice(piece),
+            Ok(_) => return Ok(Err(Damage::Digest)),
+            Err(_) => return Ok(Err(Damage::Shape)),
+        }
     }
     Ok(if Digest::of(&bytes) == stored.digest { Ok(bytes) } else { Err(Damage::Digest) })
 }

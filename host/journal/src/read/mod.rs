@@ -19,7 +19,7 @@ use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
 pub(crate) use blobs::{blob_info, blob_read};
 pub(crate) use executions::executions;
 pub(crate) use feed::{feed, latest};
-pub(crate) use host::{generation_history, generations, global};
+pub(crate) use host::{check_global, generation_history, generations, global};
 pub(crate) use items::{items, read_item};
 pub(crate) use plugin_state::{check_state_value, state_keys, state_value};
 pub(crate) use pool::Pool;
@@ -27,7 +27,7 @@ pub(crate) use queue::{queue, queued, queued_of};
 pub(crate) use records::records;
 pub use replay::{Batch, Replay};
 pub(crate) use sessions::{open_session, sessions, sessions_with_operations, sessions_with_work};
-pub(crate) use submissions::{find_submission, submission};
+pub(crate) use submissions::{check_op, find_submission, submission};
 
 use crate::{
     Damaged, Direction, Page, Range, ReadError,

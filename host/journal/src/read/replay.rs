@@ -108,23 +108,33 @@ fn marks(connection: &Connection, lane: &Lane, batches: u32) -> Result<Marks, Re
 
 fn batch(connection: &Connection, lane: &Lane, mut after: Ordinal, end: Ordinal) -> Result<Batch, ReadError> {
     let mut batch = Batch::default();
-    while after < end {
-        let to = end.min(Ordinal(after.0 + u64::from(MAX_PAGE)));
-        let page = records(connection, lane, &Range::forward(MAX_PAGE).after(after).before(to.next()))?;
+    loop {
+        let page = records(connection, lane, &Range::forward(MAX_PAGE).after(after).before(end.next()))?;
+        let reached = page.reached();
         batch.records.extend(page.rows);
         batch.damaged.extend(page.damaged);
-        after = to;
+        match reached.filter(|_| page.more) {
+            Some(reached) => after = reached,
+            None => break,
+        }
     }
     let mut spans: Vec<_> = batch.records.iter().filter_map(|record| record.body.items()).collect();
     spans.sort_unstable_by_key(|span| span.first);
     let mut reached = ItemId(0);
     for span in spans {
         let past = ItemId(span.first.0.saturating_add(span.count.into()));
-        let after = reached.max(ItemId(span.first.0.saturating_sub(1)));
-        let page = items(connection, lane, &Range::forward(MAX_PAGE).after(after).before(past))?;
+        reached = reached.max(ItemId(span.first.0.saturating_sub(1)));
+        loop {
+            let page = items(connection, lane, &Range::forward(MAX_PAGE).after(reached).before(past))?;
+            let last = page.reached();
+            batch.items.extend(page.rows);
+            batch.damaged.extend(page.damaged);
+            match last.filter(|_| page.more) {
+                Some(last) => reached = last,
+                None => break,
+            }
+        }
         reached = reached.max(ItemId(past.0.saturating_sub(1)));
-        batch.items.extend(page.rows);
-        batch.damaged.extend(page.damaged);
     }
     Ok(batch)
 }

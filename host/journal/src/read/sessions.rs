@@ -115,7 +115,10 @@ fn sound_rows(connection: &Connection, sql: &str) -> Result<Vec<SessionRow>, Rea
 }
 
 fn checked_row(row: &Row<'_>) -> Result<SessionRow, Damaged> {
-    session_row(row).map_err(|_| Damaged { at: Place::Session, damage: Damage::Shape })
+    session_row(row).map_err(|_| {
+        let cursor = row.time(0).and_then(|active_at| Ok(SessionCursor { active_at, number: row.number(1)? }));
+        Damaged { at: cursor.map_or(Place::Session, Place::Listed), damage: Damage::Shape }
+    })
 }
 
 fn session_row(row: &Row<'_>) -> rusqlite::Result<SessionRow> {

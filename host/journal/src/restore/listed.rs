@@ -12,6 +12,10 @@ use crate::{
     folder_copy::files_under,
 };
 
+/// The folder in which files beside the store lie. Anything else could be taken for a part of the data folder that a backup has not,
+/// such as the store's log, or its lock.
+const BESIDE: &str = "components";
+
 /// Reads `backup.json`.
 pub(super) fn read_manifest(backup: &Path) -> Result<BackupManifest, RestoreError> {
     let text = match fs::read(backup.join(MANIFEST)) {
@@ -42,6 +46,9 @@ pub(super) fn check_listed(backup: &Path, manifest: &BackupManifest) -> Result<(
         let path = Path::new(&file.path);
         if file.path.is_empty() || !path.components().all(|part| matches!(part, Component::Normal(_))) {
             return Err(RestoreError::altered(&file.path, "has a name that leads out of it"));
+        }
+        if file.path != FILE && !path.parent().is_some_and(|folder| folder.starts_with(BESIDE)) {
+            return Err(RestoreError::altered(&file.path, "has a name that nothing in a backup has"));
         }
         if manifest.files.iter().filter(|other| other.path == file.path).count() > 1 {
             return Err(RestoreError::altered(&file.path, "is listed twice"));

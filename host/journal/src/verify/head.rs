@@ -160,11 +160,21 @@ impl Head {
             };
             ledger.note(format!("{why}: what the session's state and counts should be is not known"));
         } else if state != walk.state
-            && let Some(part) = difference::between(stored, &walk.state.snapshot(), &state, &walk.state)
+            && let Some(part) =
+                difference::between(stored, &walk.state.snapshot(), is_old(connection, key), &state, &walk.state)
         {
             ledger.find(Location::State, Damage::Replay, format!("its records give another state: `{part}` differs"));
         }
     }
+}
+
+/// Whether a session is of format 1: that kept no checksum of its name.
+fn is_old(connection: &Connection, key: SessionKey) -> bool {
+    let sql = "SELECT checksum IS NULL FROM sessions WHERE tenant = ?1 AND session = ?2";
+    let old = connection
+        .prepare_cached(sql)
+        .and_then(|mut statement| statement.query_row([key.tenant, key.session], |row| row.get(0)));
+    old.unwrap_or(true)
 }
 
 /// What the columns of [`SUMMARY`] should be.

@@ -130,17 +130,17 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Runs a check on a table. Where the file can't be read, that is a finding, and the verification goes on with the next check;
-    /// the answer is then none.
+    /// Runs a check on a table. Where the file can't be read, or lacks what is asked for, that is a finding, and the verification
+    /// goes on with the next check; the answer is then none.
     pub(super) fn check<T>(
         &mut self,
         table: &'static str,
         check: impl FnOnce(&mut Self) -> rusqlite::Result<T>,
     ) -> Result<Option<T>, ReadError> {
-        use rusqlite::ErrorCode::{DatabaseCorrupt, SystemIoFailure};
+        use rusqlite::ErrorCode::{DatabaseCorrupt, SystemIoFailure, Unknown};
         match check(self) {
             Ok(checked) => Ok(Some(checked)),
-            Err(error) if matches!(code_of(&error), None | Some(DatabaseCorrupt | SystemIoFailure)) => {
+            Err(error) if matches!(code_of(&error), None | Some(DatabaseCorrupt | SystemIoFailure | Unknown)) => {
                 tracing::warn!(%error, table, "a part of the journal can't be read");
                 self.find(Location::Table { name: table }, Damage::Page, "a part of it can't be read");
                 Ok(None)

@@ -9,15 +9,20 @@ mod blobs;
 mod calls;
 mod difference;
 mod feed;
+mod generations;
 mod head;
 mod items;
 mod ledger;
+mod ops;
 mod ranges;
 mod records;
 mod report;
 mod rows;
+mod schema;
 mod session;
 mod store;
+#[cfg(test)]
+mod tests;
 mod turns;
 
 use mainstay_protocol::{SessionId, TenantId};
@@ -66,6 +71,7 @@ pub(crate) fn all(
 ) -> Result<Report, ReadError> {
     let mut ledger = Ledger::new(depth, format, tell).letting_go(renew);
     ledger.enter(Phase::Pages);
+    ledger.check("sqlite_schema", |ledger| schema::check(connection, ledger))?;
     ledger.check("sqlite_schema", |ledger| store::check_pages(connection, ledger))?;
     ledger.check("meta", |ledger| store::check_facts(connection, ledger))?;
     ledger.check("heads", |ledger| expect(connection, None, ledger))?;
@@ -73,7 +79,9 @@ pub(crate) fn all(
     check_sessions(connection, &mut ledger)?;
     ledger.enter(Phase::Store);
     ledger.check("tenants", |ledger| store::check_tenants(connection, ledger))?;
-    ledger.check("generations", |ledger| store::check_generations(connection, ledger))?;
+    ledger.check("forgotten", |ledger| store::check_forgotten(connection, ledger))?;
+    ledger.check("generations", |ledger| generations::check(connection, ledger))?;
+    ledger.check("globals", |ledger| store::check_globals(connection, ledger))?;
     ledger.check("heads", |ledger| store::check_orphans(connection, ledger))?;
     ledger.check("feed", |ledger| feed::check_frontier(connection, ledger))?;
     if depth == Depth::Full {
@@ -116,7 +124,7 @@ fn step_by_step(
 }
 
 const NEXT: &str = "
-    SELECT s.tenant, s.session, t.id, s.id FROM sessions s LEFT JOIN tenants t ON t.tenant = s.tenant
+    SELECT s.tenant, s.id, s.checksum, s.session, t.id FROM sessions s LEFT JOIN tenants t ON t.tenant = s.tenant
     WHERE (s.tenant, s.session) > (?1, ?2) ORDER BY s.tenant, s.session LIMIT 1";
 
 fn check_sessions(connection: &Connection, ledger: &mut Ledger<'_>) -> Result<(), ReadError> {
@@ -125,20 +133,22 @@ fn check_sessions(connection: &Connection, ledger: &mut Ledger<'_>) -> Result<()
         let next = ledger.check("sessions", |ledger| {
             let mut statement = connection.prepare_cached(NEXT)?;
             let next = statement.query_row([at.tenant, at.session], |row| {
-                let key = SessionKey { tenant: row.get(0)?, session: row.get(1)? };
-                Ok(Subject { key, tenant: row.id(2).ok(), session: row.id(3).ok() })
+                let key = SessionKey { tenant: row.get(0)?, session: row.get(3)? };
+                Ok((Subject { key, tenant: row.id(4).ok(), session: row.id(1).ok() }, store::has_name(row)?))
             });
-            let next = next.optional()?;
-            if let Some(Subject { tenant: None, .. } | Subject { session: None, .. }) = &next {
-                let message = "the id of a session, or that of its tenant, can't be";
-                ledger.find(Location::Table { name: "sessions" }, Damage::Shape, message);
+            let Some((subject, has_name)) = next.optional()? else { return Ok(None) };
+            let place = Location::Table { name: "sessions" };
+            if subject.tenant.is_none() || subject.session.is_none() {
+                ledger.find(place, Damage::Shape, "the id of a session, or that of its tenant, can't be");
+            } else if !has_name {
+                ledger.find(place, Damage::Digest, "a session's id is not the one that it was given");
             }
-            Ok(next)
+            Ok(Some(subject))
         })?;
         match next {
             Some(Some(subject)) => {
                 at = subject.key;
-                in_transaction(connection, &subject, ledger)?;
+                in_transaction(connection, ledger, |connection| is_named(connection, at).then_some(subject))?;
             }
             Some(None) => return Ok(()),
             // The list breaks off here. Numbers are given out one after the other, so that the others are found by counting.
@@ -147,12 +157,28 @@ fn check_sessions(connection: &Connection, ledger: &mut Ledger<'_>) -> Result<()
     }
 }
 
-fn in_transaction(connection: &Connection, subject: &Subject, ledger: &mut Ledger<'_>) -> Result<(), ReadError> {
+/// Checks the session that `look` finds, if it finds one: what was seen before this transaction may be forgotten since.
+fn in_transaction(
+    connection: &Connection,
+    ledger: &mut Ledger<'_>,
+    look: impl FnOnce(&Connection) -> Option<Subject>,
+) -> Result<(), ReadError> {
     ledger.let_go();
     let transaction = connection.unchecked_transaction()?;
-    session::check(&transaction, subject, ledger)?;
+    if let Some(subject) = look(&transaction) {
+        session::check(&transaction, &subject, ledger)?;
+    }
     // There is nothing to undo.
     Ok(transaction.finish()?)
+}
+
+/// Whether a session has its name, as far as that can be read: that goes first when it is forgotten.
+fn is_named(connection: &Connection, key: SessionKey) -> bool {
+    let sql = "SELECT EXISTS (SELECT 1 FROM sessions WHERE tenant = ?1 AND session = ?2)";
+    let named = connection
+        .prepare_cached(sql)
+        .and_then(|mut statement| statement.query_row([key.tenant, key.session], |row| row.get(0)));
+    named.unwrap_or(true)
 }
 
 /// Numbers that are tried, for each tenant.
@@ -172,10 +198,10 @@ fn check_by_number(connection: &Connection, after: SessionKey, ledger: &mut Ledg
         };
         for session in from..=sessions.min(from.saturating_add(MOST_NUMBERS)) {
             let key = SessionKey { tenant, session };
-            if exists(connection, key) {
-                let name = name(connection, key);
-                in_transaction(connection, &Subject { key, tenant: id.clone(), session: name }, ledger)?;
-            }
+            in_transaction(connection, ledger, |connection| {
+                let named = || Subject { key, tenant: id.clone(), session: name(connection, key) };
+                exists(connection, key).then(named)
+            })?;
         }
     }
     Ok(())

@@ -187,9 +187,10 @@ impl Walk {
     }
 }
 
-type Decoded<'r> = (Timestamp, &'r str, RecordBody);
+pub(super) type Decoded<'r> = (Timestamp, &'r str, RecordBody);
 
-fn body<'r>(row: &'r Row<'_>, digest: Digest) -> Result<Decoded<'r>, (Damage, &'static str)> {
+/// The record of a row, if it has its digest. The row has the columns of [`RECORDS`] up to the body.
+pub(super) fn body<'r>(row: &'r Row<'_>, digest: Digest) -> Result<Decoded<'r>, (Damage, &'static str)> {
     let shape = |_| (Damage::Shape, "a column has an impossible value");
     let (at, kind, body) = (row.time(1).map_err(shape)?, row.text(2).map_err(shape)?, row.bytes(3).map_err(shape)?);
     if record_digest(kind, at, body) != digest {

@@ -1,10 +1,7 @@
-//! The smaller tables of a session: its queue, its accepted ops, its turns' summaries, and what plugins keep.
+//! The smaller tables of a session: its queue, its turns' summaries, and what plugins keep.
 
-use mainstay_protocol::{
-    AcceptedOrdinal, Ordinal, SubmissionId, TurnId,
-    record::{RecordBody, v1::MessageAccepted},
-};
-use rusqlite::{Connection, OptionalExtension, params};
+use mainstay_protocol::{AcceptedOrdinal, TurnId, record::RecordBody};
+use rusqlite::{Connection, OptionalExtension};
 
 use super::{
     items::{BlobRefs, what},
@@ -14,7 +11,7 @@ use super::{
 };
 use crate::{
     Damage, ReadError,
-    codec::{Columns, PackedId, int},
+    codec::{Columns, int},
     read,
     write::SessionKey,
 };
@@ -83,87 +80,6 @@ fn check_message(
         Err(_) => return Err(crate::codec::impossible(0)),
     }
     Ok(())
-}
-
-/// Whether a session's messages came as ops: then each has a row here. Those of tests and imports need not.
-pub(super) fn keeps_ops(connection: &Connection, key: SessionKey) -> rusqlite::Result<bool> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM submissions WHERE tenant = ?1 AND session = ?2 AND accepted IS NOT NULL)";
-    connection.prepare_cached(sql)?.query_row([key.tenant, key.session], |row| row.get(0))
-}
-
-/// A message's op is found by its id, and points back at the record.
-pub(super) fn check_accepted(
-    connection: &Connection,
-    key: SessionKey,
-    ordinal: Ordinal,
-    body: &RecordBody,
-    ledger: &mut Ledger<'_>,
-) -> rusqlite::Result<()> {
-    let RecordBody::MessageAccepted(MessageAccepted { submission, accepted, .. }) = body else { return Ok(()) };
-    let sql = "SELECT ordinal = ?4 AND accepted IS ?5 FROM submissions
-               WHERE tenant = ?1 AND session = ?2 AND submission = ?3";
-    let id = PackedId(submission.as_str());
-    let agrees = connection
-        .prepare_cached(sql)?
-        .query_row(params![key.tenant, key.session, id, int(ordinal.0), int(accepted.0)], |row| row.get::<_, bool>(0))
-        .optional()?;
-    let place = || Location::Submission { submission: submission.to_string() };
-    match agrees {
-        None => ledger.find(place(), Damage::Missing, format!("record {ordinal} accepted it, and it is not there")),
-        Some(false) => {
-            ledger.find(place(), Damage::Reference, format!("record {ordinal} accepted it, and it says otherwise"));
-        }
-        Some(true) => {}
-    }
-    Ok(())
-}
-
-/// Each accepted op points at a record that is there, and that names it if it names one.
-pub(super) fn check_submissions(
-    connection: &Connection,
-    key: SessionKey,
-    ledger: &mut Ledger<'_>,
-) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare_cached(
-        "SELECT s.submission, s.digest, s.accepted, k.name, r.body, r.ordinal FROM submissions s
-         LEFT JOIN records r ON r.tenant = s.tenant AND r.session = s.session AND r.ordinal = s.ordinal
-         LEFT JOIN kinds k ON k.kind = r.kind
-         WHERE s.tenant = ?1 AND s.session = ?2",
-    )?;
-    let mut rows = statement.query([key.tenant, key.session])?;
-    while let Some(row) = rows.next()? {
-        ledger.counts().submissions += 1;
-        ledger.row(0);
-        let Ok(submission) = row.id::<String>(0) else {
-            ledger.find(Location::Table { name: "submissions" }, Damage::Shape, "an op's id can't be");
-            continue;
-        };
-        let place = Location::Submission { submission: submission.clone() };
-        if row.digest(1).is_err() || row.optional_number(2).is_err() {
-            ledger.find(place.clone(), Damage::Shape, what(Damage::Shape));
-        }
-        if row.get_ref(5)? == rusqlite::types::ValueRef::Null {
-            ledger.find(place, Damage::Reference, "the record that answers it is not there");
-            continue;
-        }
-        // A damaged record is named where records are checked.
-        let body = row.text(3).ok().zip(row.bytes(4).ok()).and_then(|(kind, body)| RecordBody::decode(kind, body));
-        if body.as_ref().and_then(answered).is_some_and(|answered| answered != submission) {
-            ledger.find(place, Damage::Reference, "the record that it points at answers another op");
-        }
-    }
-    Ok(())
-}
-
-/// The op that a record answers, where it says so.
-fn answered(body: &RecordBody) -> Option<&str> {
-    match body {
-        RecordBody::MessageAccepted(accepted) => Some(accepted.submission.as_str()),
-        RecordBody::ApprovalResolved(resolved) => resolved.submission.as_ref().map(SubmissionId::as_str),
-        RecordBody::ElicitationResolved(resolved) => resolved.submission.as_ref().map(SubmissionId::as_str),
-        RecordBody::ModelChanged(changed) => changed.submission.as_ref().map(SubmissionId::as_str),
-        _ => None,
-    }
 }
 
 /// Follows the summaries of turns beside the records: each turn has one, numbered from 1.

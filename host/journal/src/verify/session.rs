@@ -7,6 +7,7 @@ use super::{
     blobs, head,
     items::{self, BlobRefs},
     ledger::Ledger,
+    ops::Ops,
     records::Walk,
     report::Depth,
     rows::{self, Executions},
@@ -42,11 +43,11 @@ fn check_quickly(connection: &Connection, key: SessionKey, ledger: &mut Ledger<'
 fn check_all(connection: &Connection, key: SessionKey, ledger: &mut Ledger<'_>) -> Result<(), ReadError> {
     let (mut walk, mut executions) = (Walk::new(), Executions::default());
     let head = ledger.check("heads", |ledger| head::read(connection, key, ledger))?.flatten();
-    let keeps_ops = ledger.check("submissions", |_| rows::keeps_ops(connection, key))?.unwrap_or(false);
+    let mut ops = ledger.check("submissions", |_| Ops::read(connection, key))?.unwrap_or_default();
     let walked = ledger.check("records", |ledger| {
         walk.run(connection, key, ledger, |walk, ledger, body| {
             executions.take(connection, key, walk, body, ledger)?;
-            if keeps_ops { rows::check_accepted(connection, key, walk.last, body, ledger) } else { Ok(()) }
+            ops.take(connection, key, walk.last, body, ledger)
         })
     })?;
     if walked.is_none() {
@@ -60,7 +61,7 @@ fn check_all(connection: &Connection, key: SessionKey, ledger: &mut Ledger<'_>) 
     }
     ledger.check("sessions", |ledger| head::check_row(connection, key, &walk, ledger))?;
     ledger.check("executions", |ledger| executions.finish(connection, key, &walk, ledger))?;
-    ledger.check("submissions", |ledger| rows::check_submissions(connection, key, ledger))?;
+    ledger.check("submissions", |ledger| ops.finish(connection, key, ledger))?;
     ledger.check("plugin_state", |ledger| rows::check_plugin_state(connection, key, &walk, ledger))?;
     check_contents(connection, key, &walk, ledger)
 }

@@ -1,14 +1,19 @@
 //! What belongs to no single session: the structure of the file, facts of the store, its tenants, and rows of sessions that are not
 //! there.
 
-use mainstay_protocol::{TenantId, cursor::StoreEpoch};
-use rusqlite::{Connection, OptionalExtension, types::ValueRef};
+use mainstay_protocol::{SessionId, TenantId, cursor::StoreEpoch};
+use rusqlite::{Connection, OptionalExtension, Row, types::ValueRef};
 
 use super::{
     ledger::Ledger,
     report::{Depth, Location},
 };
-use crate::{Damage, codec::Columns};
+use crate::{
+    Damage,
+    codec::{Checksum, Columns},
+    read,
+    write::{session_checksum, tenant_checksum},
+};
 
 /// Messages of SQLite's own check, at most.
 const PAGE_MESSAGES: u32 = 100;
@@ -56,46 +61,87 @@ pub(super) fn check_facts(connection: &Connection, ledger: &mut Ledger<'_>) -> r
     Ok(())
 }
 
-/// Each tenant has a legal id, and has given out the numbers of its sessions.
+/// Each tenant has the id that it was given, and has given out as many numbers as it has sessions, with those that were forgotten.
 pub(super) fn check_tenants(connection: &Connection, ledger: &mut Ledger<'_>) -> rusqlite::Result<()> {
+    let place = || Location::Table { name: "tenants" };
     let mut statement = connection.prepare_cached(
-        "SELECT t.id, t.sessions >= ifnull((SELECT max(s.session) FROM sessions s WHERE s.tenant = t.tenant), 0)
+        "SELECT t.tenant, t.id, t.checksum, t.sessions,
+                t.sessions >= ifnull((SELECT max(s.session) FROM sessions s WHERE s.tenant = t.tenant), 0),
+                (SELECT count(*) FROM sessions s WHERE s.tenant = t.tenant)
+                + (SELECT count(*) FROM forgotten f WHERE f.tenant = t.tenant)
          FROM tenants t",
     )?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        ledger.at_session(row.id::<TenantId>(0).ok(), None);
-        if row.id::<TenantId>(0).is_err() {
-            ledger.find(Location::Table { name: "tenants" }, Damage::Shape, "a tenant's id can't be");
+        let id = row.id::<TenantId>(1).ok();
+        ledger.at_session(id.clone(), None);
+        if id.is_none() {
+            ledger.find(place(), Damage::Shape, "a tenant's id can't be");
+        } else if !has_checksum(row, 2, tenant_checksum(row.get(0)?, row.text(1)?)) {
+            ledger.find(place(), Damage::Digest, "a tenant's id is not the one that it was given");
         }
-        if !row.get::<_, bool>(1)? {
+        let (given, known): (i64, i64) = (row.get(3)?, row.get(5)?);
+        if !row.get::<_, bool>(4)? {
             let message = "the counter of session numbers is behind them: a number could be given out twice";
-            ledger.find(Location::Table { name: "tenants" }, Damage::Count, message);
+            ledger.find(place(), Damage::Count, message);
+        } else if given != known {
+            let message = format!("it made {given} sessions, and {known} are there or were forgotten");
+            ledger.find(place(), Damage::Count, message);
         }
     }
     ledger.at_session(None, None);
     Ok(())
 }
 
+/// Sessions that were forgotten have the ids that they had.
+pub(super) fn check_forgotten(connection: &Connection, ledger: &mut Ledger<'_>) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached("SELECT tenant, id, checksum FROM forgotten")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        if !has_name(row)? {
+            let message = "the id of a session that was forgotten is another one: it could be made again";
+            ledger.find(Location::Table { name: "forgotten" }, Damage::Digest, message);
+        }
+    }
+    Ok(())
+}
+
+/// Whether a session has the id that it was given, from the columns tenant, id and checksum.
+pub(super) fn has_name(row: &Row<'_>) -> rusqlite::Result<bool> {
+    let tenant = row.get(0)?;
+    Ok(row.id::<SessionId>(1).is_ok_and(|id| has_checksum(row, 2, session_checksum(tenant, id.as_str()))))
+}
+
+/// Whether a column holds a checksum. Format 1 wrote none.
+fn has_checksum(row: &Row<'_>, column: usize, expected: Checksum) -> bool {
+    matches!(row.get_ref(column), Ok(ValueRef::Null)) || row.bytes(column).is_ok_and(|stored| stored == expected)
+}
+
 /// Tables whose rows belong to sessions.
 const OWNED: [&str; 8] =
     ["heads", "records", "items", "queue", "submissions", "plugin_state", "executions", "blob_uses"];
 
-/// Rows of sessions that are not there, but for those that are being removed. Goes from session to session through each table's key.
+/// Rows of sessions that are not there, but for those that are being removed. Goes from session to session through each table's key,
+/// past the rows of each: a comparison of both columns at once would read all of them.
 pub(super) fn check_orphans(connection: &Connection, ledger: &mut Ledger<'_>) -> rusqlite::Result<()> {
     for table in OWNED {
-        let sql = format!(
-            "SELECT r.tenant, r.session,
-                    EXISTS (SELECT 1 FROM sessions s WHERE s.tenant = r.tenant AND s.session = r.session)
-                    OR EXISTS (SELECT 1 FROM forgotten f WHERE f.tenant = r.tenant AND f.session = r.session)
-             FROM {table} r WHERE (r.tenant, r.session) > (?1, ?2) ORDER BY r.tenant, r.session LIMIT 1"
-        );
-        let mut statement = connection.prepare_cached(&sql)?;
-        let mut at = (i64::MIN, i64::MIN);
+        let next = |range: &str| {
+            connection.prepare_cached(&format!(
+                "SELECT r.tenant, r.session,
+                        EXISTS (SELECT 1 FROM sessions s WHERE s.tenant = r.tenant AND s.session = r.session)
+                        OR EXISTS (SELECT 1 FROM forgotten f WHERE f.tenant = r.tenant AND f.session = r.session)
+                 FROM {table} r WHERE {range} ORDER BY r.tenant, r.session LIMIT 1"
+            ))
+        };
+        let (mut in_tenant, mut in_next) = (next("r.tenant = ?1 AND r.session > ?2")?, next("r.tenant > ?1")?);
+        let read = |row: &Row<'_>| Ok(((row.get(0)?, row.get(1)?), row.get::<_, bool>(2)?));
+        let mut at: (i64, i64) = (i64::MIN, i64::MAX);
         loop {
-            let next =
-                statement.query_row([at.0, at.1], |row| Ok(((row.get(0)?, row.get(1)?), row.get::<_, bool>(2)?)));
-            let Some((key, owned)) = next.optional()? else { break };
+            let next = match in_tenant.query_row([at.0, at.1], read).optional()? {
+                None => in_next.query_row([at.0], read).optional()?,
+                next => next,
+            };
+            let Some((key, owned)) = next else { break };
             if !owned {
                 let message = format!("rows of a session that is not there (number {} of tenant {})", key.1, key.0);
                 ledger.find(Location::Table { name: table }, Damage::Orphan, message);
@@ -106,22 +152,14 @@ pub(super) fn check_orphans(connection: &Connection, ledger: &mut Ledger<'_>) ->
     Ok(())
 }
 
-/// Builds of plugins: at most one of each is active, and none has a column that can't be.
-pub(super) fn check_generations(connection: &Connection, ledger: &mut Ledger<'_>) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare_cached(
-        "SELECT plugin, sha256, package, override_entry,
-                retired_at IS NULL AND EXISTS (SELECT 1 FROM generations n WHERE n.plugin = g.plugin
-                    AND n.generation > g.generation AND n.retired_at IS NULL)
-         FROM generations g",
-    )?;
+/// Each value of the host has its checksum.
+pub(super) fn check_globals(connection: &Connection, ledger: &mut Ledger<'_>) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached("SELECT key, value, checksum FROM globals")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        let digests = row.digest(1).is_ok() && row.digest(2).is_ok();
-        if !digests || (row.get_ref(3)? != ValueRef::Null && row.digest(3).is_err()) {
-            ledger.find(Location::Table { name: "generations" }, Damage::Shape, "a build's digest can't be");
-        }
-        if row.get(4)? {
-            ledger.find(Location::Table { name: "generations" }, Damage::Count, "a plugin has two active builds");
+        ledger.row(row.bytes(1).map_or(0, <[u8]>::len));
+        if let Err(damage) = read::check_global(row) {
+            ledger.find(Location::Table { name: "globals" }, damage, "a value of the host is not what was set");
         }
     }
     Ok(())

@@ -1,12 +1,12 @@
 //! Large payloads: stored once a tenant, counted by session, and removed in the transaction that lets go of them last.
 
 use mainstay_protocol::{Digest, blob::NewBlob};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{SessionKey, integrity};
 use crate::{
     CommitError,
-    codec::{Checksum, checksum, int},
+    codec::{Checksum, Columns, checksum, int},
     payload::Payload,
 };
 
@@ -32,11 +32,38 @@ pub(super) fn check(kept: &[NewBlob]) -> Result<(), CommitError> {
     Ok(())
 }
 
-/// Keeps bytes for a session beside its items: it can fetch them by their reference.
+/// Covers the media type of a payload that a session keeps.
+pub(crate) fn kept_checksum(payload: Digest, media_type: &str) -> Checksum {
+    checksum("mainstay/kept-blob/1", &[payload.as_bytes(), media_type.as_bytes()])
+}
+
+/// Keeps bytes for a session beside its items: it can fetch them by their reference. However often it keeps them, that is one use,
+/// and the first media type that it gave stays.
 pub(super) fn keep(connection: &Connection, key: SessionKey, kept: &[NewBlob]) -> rusqlite::Result<()> {
     for blob in kept {
-        let number = find_or_store(connection, key, blob.reference().digest(), blob.bytes())?;
-        count(connection, key, number, Some(blob.media_type()))?;
+        let digest = blob.reference().digest();
+        let number = find_or_store(connection, key, digest, blob.bytes())?;
+        let uses: Option<i64> = connection
+            .prepare_cached(
+                "INSERT INTO blob_uses (tenant, session, blob, uses, media_type, checksum) VALUES (?1, ?2, ?3, 1, ?4, ?5)
+                 ON CONFLICT (tenant, session, blob)
+                 DO UPDATE SET uses = uses + 1, media_type = excluded.media_type, checksum = excluded.checksum
+                 WHERE media_type IS NULL RETURNING uses",
+            )?
+            .query_row(
+                params![
+                    key.tenant,
+                    key.session,
+                    number,
+                    blob.media_type(),
+                    kept_checksum(digest, blob.media_type())
+                ],
+                |row| row.get(0),
+            )
+            .optional()?;
+        if uses == Some(1) {
+            join(connection, key.tenant, number)?;
+        }
     }
     Ok(())
 }
@@ -44,47 +71,106 @@ pub(super) fn keep(connection: &Connection, key: SessionKey, kept: &[NewBlob]) -
 /// Stores a payload of an item or a message, or finds it, and counts one more use of it. Gives its number.
 pub(super) fn hold(connection: &Connection, key: SessionKey, payload: &Payload) -> rusqlite::Result<i64> {
     let number = find_or_store(connection, key, payload.digest, &payload.bytes)?;
-    count(connection, key, number, None)?;
+    let uses: i64 = connection
+        .prepare_cached(
+            "INSERT INTO blob_uses (tenant, session, blob, uses) VALUES (?1, ?2, ?3, 1)
+             ON CONFLICT (tenant, session, blob) DO UPDATE SET uses = uses + 1 RETURNING uses",
+        )?
+        .query_row([key.tenant, key.session, number], |row| row.get(0))?;
+    if uses == 1 {
+        join(connection, key.tenant, number)?;
+    }
     Ok(number)
 }
 
 fn find_or_store(connection: &Connection, key: SessionKey, digest: Digest, bytes: &[u8]) -> rusqlite::Result<i64> {
     let found = connection
-        .prepare_cached("SELECT blob FROM blobs WHERE tenant = ?1 AND digest = ?2")?
-        .query_row(params![key.tenant, digest.as_bytes()], |row| row.get(0))
+        .prepare_cached(
+            "SELECT blob, size, (SELECT min(next.blob) FROM blobs next WHERE next.blob > blobs.blob) FROM blobs
+             WHERE tenant = ?1 AND digest = ?2",
+        )?
+        .query_row(params![key.tenant, digest.as_bytes()], |row| {
+            Ok(Found { blob: row.get(0)?, size: row.get(1).ok(), next: row.get(2)? })
+        })
         .optional()?;
-    found.map_or_else(|| store(connection, key.tenant, digest, bytes), Ok)
+    let Some(found) = found else { return store(connection, key.tenant, digest, bytes) };
+    found.mend(connection, digest, bytes)?;
+    Ok(found.blob)
+}
+
+/// A payload that the store has.
+struct Found {
+    blob: i64,
+    /// As its row has it.
+    size: Option<i64>,
+    /// The payload behind it: its pieces end before that.
+    next: Option<i64>,
+}
+
+impl Found {
+    /// Writes what of it is damaged anew, now that its bytes are at hand: whoever stored them again is promised that they are there.
+    fn mend(&self, connection: &Connection, digest: Digest, bytes: &[u8]) -> rusqlite::Result<()> {
+        let mut select = connection.prepare_cached("SELECT checksum, bytes FROM blob_pieces WHERE piece = ?1")?;
+        for (position, piece) in cut(bytes) {
+            let (number, expected) = (self.blob + int(position), piece_checksum(digest, position, piece));
+            // Its place is another payload's: its own size and pieces are damaged both, and a read says so.
+            if self.next.is_some_and(|next| number >= next) {
+                break;
+            }
+            let same = |row: &Row<'_>| {
+                Ok(row.bytes(0).is_ok_and(|checksum| checksum == expected)
+                    && row.bytes(1).is_ok_and(|bytes| bytes == piece))
+            };
+            if !select.query_row([number], same).optional()?.unwrap_or(false) {
+                tracing::warn!(blob = self.blob, position, "a piece of a payload was damaged, and is written anew");
+                put(connection, number, &expected, piece)?;
+            }
+        }
+        let size = int(bytes.len() as u64);
+        if self.size != Some(size) {
+            connection.prepare_cached("UPDATE blobs SET size = ?2 WHERE blob = ?1")?.execute([self.blob, size])?;
+        }
+        Ok(())
+    }
 }
 
 fn store(connection: &Connection, tenant: i64, digest: Digest, bytes: &[u8]) -> rusqlite::Result<i64> {
+    // Behind all pieces that are there, and those that the last payload should have.
     let number: i64 = connection
-        .prepare_cached("SELECT ifnull(max(piece), 0) + 1 FROM blob_pieces")?
-        .query_row([], |row| row.get(0))?;
+        .prepare_cached(
+            "SELECT max(ifnull((SELECT max(piece) FROM blob_pieces), 0) + 1,
+                        ifnull((SELECT blob + (max(size, 1) - 1) / ?1 + 1 FROM blobs ORDER BY blob DESC LIMIT 1), 1))",
+        )?
+        .query_row([PIECE as i64], |row| row.get(0))?;
     connection
         .prepare_cached("INSERT INTO blobs (blob, tenant, digest, size, uses) VALUES (?1, ?2, ?3, ?4, 0)")?
         .execute(params![number, tenant, digest.as_bytes(), int(bytes.len() as u64)])?;
-    let mut insert =
-        connection.prepare_cached("INSERT INTO blob_pieces (piece, checksum, bytes) VALUES (?1, ?2, ?3)")?;
-    for position in 0..pieces(bytes.len() as u64) {
-        let rest = &bytes[usize::try_from(position).unwrap_or(usize::MAX) * PIECE..];
-        let piece = &rest[..rest.len().min(PIECE)];
-        insert.execute(params![number + int(position), piece_checksum(digest, position, piece), piece])?;
+    for (position, piece) in cut(bytes) {
+        put(connection, number + int(position), &piece_checksum(digest, position, piece), piece)?;
     }
     Ok(number)
 }
 
-/// One more use by a session. The first media type that it gave stays.
-fn count(connection: &Connection, key: SessionKey, blob: i64, media_type: Option<&str>) -> rusqlite::Result<()> {
-    let uses: i64 = connection
-        .prepare_cached(
-            "INSERT INTO blob_uses (tenant, session, blob, uses, media_type) VALUES (?1, ?2, ?3, 1, ?4)
-             ON CONFLICT (tenant, session, blob)
-             DO UPDATE SET uses = uses + 1, media_type = ifnull(media_type, excluded.media_type) RETURNING uses",
-        )?
-        .query_row(params![key.tenant, key.session, blob, media_type], |row| row.get(0))?;
-    if uses == 1 {
-        connection.prepare_cached("UPDATE blobs SET uses = uses + 1 WHERE blob = ?1")?.execute([blob])?;
-    }
+/// The pieces of a payload, with their positions from 0.
+fn cut(bytes: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
+    (0..pieces(bytes.len() as u64)).map(|position| {
+        let rest = &bytes[usize::try_from(position).unwrap_or(usize::MAX) * PIECE..];
+        (position, &rest[..rest.len().min(PIECE)])
+    })
+}
+
+fn put(connection: &Connection, number: i64, checksum: &Checksum, piece: &[u8]) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("INSERT OR REPLACE INTO blob_pieces (piece, checksum, bytes) VALUES (?1, ?2, ?3)")?
+        .execute(params![number, checksum, piece])?;
+    Ok(())
+}
+
+/// One more session uses a payload.
+fn join(connection: &Connection, tenant: i64, blob: i64) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("UPDATE blobs SET uses = uses + 1 WHERE tenant = ?1 AND blob = ?2")?
+        .execute([tenant, blob])?;
     Ok(())
 }
 
@@ -117,16 +203,24 @@ fn leave(connection: &Connection, key: SessionKey, blob: i64) -> rusqlite::Resul
         key.session,
         blob,
     ])?;
-    let left: Option<(i64, i64)> = connection
-        .prepare_cached("UPDATE blobs SET uses = uses - 1 WHERE blob = ?1 RETURNING uses, size")?
-        .query_row([blob], |row| Ok((row.get(0)?, row.get(1)?)))
+    let left: Option<i64> = connection
+        .prepare_cached("UPDATE blobs SET uses = uses - 1 WHERE tenant = ?1 AND blob = ?2 RETURNING uses")?
+        .query_row([key.tenant, blob], |row| row.get(0))
         .optional()?;
-    if let Some((..=0, size)) = left {
-        connection.prepare_cached("DELETE FROM blobs WHERE blob = ?1")?.execute([blob])?;
-        connection
-            .prepare_cached("DELETE FROM blob_pieces WHERE piece >= ?1 AND piece < ?1 + ?2")?
-            .execute([blob, int(pieces(size.unsigned_abs()))])?;
-    }
+    // Below zero the count is damaged, and others may use it: `verify` says so.
+    if left == Some(0) { remove(connection, key.tenant, blob) } else { Ok(()) }
+}
+
+/// Its pieces are all up to the next payload's. How many it should have is no guide: the column is covered by nothing, and what is
+/// behind belongs to others.
+fn remove(connection: &Connection, tenant: i64, blob: i64) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "DELETE FROM blob_pieces WHERE piece >= ?1
+             AND piece < ifnull((SELECT min(blob) FROM blobs WHERE blob > ?1), 9223372036854775807)",
+        )?
+        .execute([blob])?;
+    connection.prepare_cached("DELETE FROM blobs WHERE tenant = ?1 AND blob = ?2")?.execute([tenant, blob])?;
     Ok(())
 }
 
@@ -191,5 +285,15 @@ mod tests {
         assert_eq!(number(&connection, "SELECT uses FROM blobs"), 1);
         assert_eq!(release_all(&connection, OTHER, 4).unwrap(), 1);
         assert_eq!(left(), 0);
+    }
+
+    #[test]
+    fn a_count_that_is_damaged_removes_nothing() {
+        let connection = store();
+        let blob = hold(&connection, ONE, &payload(7)).unwrap();
+        hold(&connection, OTHER, &payload(7)).unwrap();
+        connection.execute("UPDATE blobs SET uses = uses | (1 << 63)", []).unwrap();
+        release(&connection, ONE, blob).unwrap();
+        assert_eq!(number(&connection, "SELECT count(*) FROM blob_pieces"), 1);
     }
 }

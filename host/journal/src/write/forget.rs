@@ -9,7 +9,7 @@ use mainstay_protocol::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};
 use tokio::sync::oneshot;
 
-use super::{Failure, Job, Lane, SessionKey, blobs, integrity};
+use super::{Failure, Job, Lane, SessionKey, blobs, integrity, sessions::session_checksum};
 use crate::{
     CommitError, Committed,
     codec::{PackedId, int},
@@ -23,9 +23,17 @@ const PAYLOADS: u32 = 8;
 
 /// Takes a session's name away and leaves an entry in its place.
 pub(crate) struct Forget {
-    pub(crate) lane: Lane,
-    pub(crate) at: Timestamp,
-    pub(crate) reply: oneshot::Sender<Result<Committed<()>, CommitError>>,
+    lane: Lane,
+    at: Timestamp,
+    reply: oneshot::Sender<Result<Committed<()>, CommitError>>,
+    /// Whether it was this job that took the name away, when it was applied last.
+    removed: bool,
+}
+
+impl Forget {
+    pub(crate) fn new(lane: Lane, at: Timestamp, reply: oneshot::Sender<Result<Committed<()>, CommitError>>) -> Self {
+        Self { lane, at, reply, removed: false }
+    }
 }
 
 impl Job for Forget {
@@ -34,6 +42,7 @@ impl Job for Forget {
     }
 
     fn apply(&mut self, connection: &Connection) -> Result<(), Failure> {
+        self.removed = false;
         if self.lane.tenant == host_tenant() {
             return Err(integrity("the host's own session is not forgotten").into());
         }
@@ -51,13 +60,25 @@ impl Job for Forget {
             .optional()?;
         let key = removed.ok_or(CommitError::UnknownSession)?;
         connection
-            .prepare_cached("INSERT INTO forgotten (tenant, id, session, at) VALUES (?1, ?2, ?3, ?4)")?
-            .execute(params![key.tenant, PackedId(self.lane.session.as_str()), key.session, int(self.at.0)])?;
+            .prepare_cached("INSERT INTO forgotten (tenant, id, session, at, checksum) VALUES (?1, ?2, ?3, ?4, ?5)")?
+            .execute(params![
+                key.tenant,
+                PackedId(self.lane.session.as_str()),
+                key.session,
+                int(self.at.0),
+                session_checksum(key.tenant, self.lane.session.as_str())
+            ])?;
+        self.removed = true;
         Ok(())
     }
 
-    fn follow_up(&self) -> Option<Box<dyn Job>> {
-        Some(Box::new(Sweep::default()))
+    /// Its entry tells, and stays. Where that was there before, nothing can be told by it.
+    fn landed(&self, connection: &Connection) -> rusqlite::Result<Option<bool>> {
+        self.removed.then(|| is_forgotten(connection, &self.lane)).transpose()
+    }
+
+    fn leftovers(&self) -> Option<Leftovers> {
+        Some(Leftovers::Made)
     }
 
     fn answer(self: Box<Self>, outcome: Result<(), CommitError>) {
@@ -74,16 +95,25 @@ pub(crate) fn is_forgotten(connection: &Connection, lane: &Lane) -> rusqlite::Re
         .query_row(params![lane.tenant.as_str(), PackedId(lane.session.as_str())], |row| row.get(0))
 }
 
-/// Removes one piece of what is left of forgotten sessions.
+/// What a job has to do with the rows that are left of forgotten sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leftovers {
+    /// It leaves some.
+    Made,
+    /// It removes a piece of them; whether that was not the last.
+    Removed { more: bool },
+}
+
+/// Removes one piece of what is left of forgotten sessions. The writer has one of these at a time, whatever is left.
 #[derive(Default)]
 pub(crate) struct Sweep {
     more: bool,
 }
 
 impl Sweep {
-    /// The job that goes on where the last host stopped, if anything is left.
-    pub(crate) fn unfinished(connection: &Connection) -> rusqlite::Result<Option<Self>> {
-        Ok(next(connection)?.map(|_| Self::default()))
+    /// Whether the last host left anything.
+    pub(crate) fn is_needed(connection: &Connection) -> rusqlite::Result<bool> {
+        Ok(next(connection)?.is_some())
     }
 }
 
@@ -103,13 +133,13 @@ impl Job for Sweep {
         Ok(())
     }
 
-    fn follow_up(&self) -> Option<Box<dyn Job>> {
-        self.more.then(|| Box::new(Self::default()) as Box<dyn Job>)
+    fn leftovers(&self) -> Option<Leftovers> {
+        Some(Leftovers::Removed { more: self.more })
     }
 
     fn answer(self: Box<Self>, outcome: Result<(), CommitError>) {
         if let Err(error) = outcome {
-            tracing::warn!(%error, "rows of forgotten sessions are left; they go when the next one is forgotten, or at the next start");
+            tracing::warn!(%error, "rows of forgotten sessions are left for now: the next commits take them along, or the next start");
         }
     }
 }
@@ -193,7 +223,8 @@ const PIECES: [Piece; 6] = [
     Piece { before: None, delete: oldest!("items", "item") },
     Piece {
         before: Some(
-            "DELETE FROM feed WHERE seq IN (SELECT seq FROM records WHERE tenant = ?1 AND session = ?2 ORDER BY ordinal LIMIT ?3)",
+            "DELETE FROM feed WHERE seq IN (SELECT seq FROM records WHERE tenant = ?1 AND session = ?2 ORDER BY ordinal LIMIT ?3)
+             AND tenant = ?1 AND session = ?2",
         ),
         delete: oldest!("records", "ordinal"),
     },

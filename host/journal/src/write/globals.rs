@@ -4,7 +4,15 @@ use rusqlite::{Connection, params};
 use tokio::sync::oneshot;
 
 use super::{Failure, Job, Lane};
-use crate::CommitError;
+use crate::{
+    CommitError,
+    codec::{Checksum, checksum},
+};
+
+/// Covers a value and its key.
+pub(crate) fn global_checksum(key: &str, value: &[u8]) -> Checksum {
+    checksum("mainstay/global/1", &[key.as_bytes(), value])
+}
 
 pub(crate) struct SetGlobal {
     pub(crate) key: String,
@@ -20,8 +28,9 @@ impl Job for SetGlobal {
     fn apply(&mut self, connection: &Connection) -> Result<(), Failure> {
         match &self.value {
             Some(value) => {
-                let sql = "INSERT INTO globals (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = ?2";
-                connection.prepare_cached(sql)?.execute(params![self.key, value])?;
+                let sql = "INSERT INTO globals (key, value, checksum) VALUES (?1, ?2, ?3)
+                           ON CONFLICT (key) DO UPDATE SET value = ?2, checksum = ?3";
+                connection.prepare_cached(sql)?.execute(params![self.key, value, global_checksum(&self.key, value)])?;
             }
             None => {
                 connection.prepare_cached("DELETE FROM globals WHERE key = ?1")?.execute([&self.key])?;

@@ -4,12 +4,14 @@ use mainstay_protocol::{
     Digest, PluginName, Timestamp,
     record::{NewRecord, StoredRecord},
 };
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params, types::ValueRef};
 use tokio::sync::oneshot;
 
 use super::{Failure, Job, Lane, integrity, landed::Mark, prepare::PreparedRecord, records, sessions};
 use crate::{
-    CommitError, Committed, GenerationChange, GenerationOrigin, GenerationRow, Priority, codec::int, feed::Gathering,
+    CommitError, Committed, GenerationChange, GenerationOrigin, GenerationRow, Priority,
+    codec::{Checksum, Columns, checksum, impossible, int},
+    feed::Gathering,
     host_session, host_tenant,
 };
 
@@ -60,7 +62,7 @@ impl Job for AppendHostRecords {
     }
 
     fn landed(&self, connection: &Connection) -> rusqlite::Result<Option<bool>> {
-        self.applied.as_ref().map(|(_, mark)| mark.is_in(connection, &self.lane)).transpose()
+        self.applied.as_ref().map_or(Ok(None), |(_, mark)| mark.is_in(connection, &self.lane))
     }
 
     fn tell(&self, feed: &mut Gathering) {
@@ -89,9 +91,20 @@ fn change_generation(connection: &Connection, change: &GenerationChange) -> rusq
 }
 
 fn retire(connection: &Connection, plugin: &PluginName, at: Timestamp) -> rusqlite::Result<()> {
-    connection
-        .prepare_cached("UPDATE generations SET retired_at = ?2 WHERE plugin = ?1 AND retired_at IS NULL")?
-        .execute(params![plugin.as_str(), int(at.0)])?;
+    let sql = format!("SELECT {GENERATION} FROM generations WHERE plugin = ?1 AND retired_at IS NULL");
+    let active: Vec<(i64, bool)> = connection
+        .prepare_cached(&sql)?
+        .query_map([plugin.as_str()], |row| Ok((row.get(1)?, is_sound_generation(row))))?
+        .collect::<rusqlite::Result<_>>()?;
+    for (generation, sound) in active {
+        connection
+            .prepare_cached("UPDATE generations SET retired_at = ?3 WHERE plugin = ?1 AND generation = ?2")?
+            .execute(params![plugin.as_str(), generation, int(at.0)])?;
+        // One that is damaged is replaced like any other, and must not look sound afterwards.
+        if sound {
+            seal(connection, plugin, generation)?;
+        }
+    }
     Ok(())
 }
 
@@ -100,18 +113,57 @@ fn activate(connection: &Connection, row: &GenerationRow) -> rusqlite::Result<()
         GenerationOrigin::Manifest => None,
         GenerationOrigin::Override { entry } => Some(entry),
     };
-    connection
+    let generation = connection
         .prepare_cached(
             "INSERT INTO generations (plugin, generation, sha256, package, version, activated_at, override_entry)
-             SELECT ?1, ifnull(max(generation), 0) + 1, ?2, ?3, ?4, ?5, ?6 FROM generations WHERE plugin = ?1",
+             SELECT ?1, ifnull(max(generation), 0) + 1, ?2, ?3, ?4, ?5, ?6 FROM generations WHERE plugin = ?1
+             RETURNING generation",
         )?
-        .execute(params![
-            row.plugin.as_str(),
-            row.sha256.as_bytes(),
-            row.package.as_bytes(),
-            row.version,
-            int(row.activated_at.0),
-            entry.map(Digest::as_bytes)
-        ])?;
+        .query_row(
+            params![
+                row.plugin.as_str(),
+                row.sha256.as_bytes(),
+                row.package.as_bytes(),
+                row.version,
+                int(row.activated_at.0),
+                entry.map(Digest::as_bytes)
+            ],
+            |row| row.get(0),
+        )?;
+    seal(connection, &row.plugin, generation)
+}
+
+/// What a build's checksum covers, and the checksum.
+pub(crate) const GENERATION: &str =
+    "plugin, generation, sha256, package, version, activated_at, retired_at, override_entry, checksum";
+
+/// Covers a row with the columns of [`GENERATION`].
+fn generation_checksum(row: &Row<'_>) -> rusqlite::Result<Checksum> {
+    let bytes = |column| match row.get_ref(column)? {
+        ValueRef::Integer(number) => Ok(number.to_le_bytes().to_vec()),
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Ok(bytes.to_vec()),
+        ValueRef::Null => Ok(Vec::new()),
+        ValueRef::Real(_) => Err(impossible(column)),
+    };
+    let fields = (0..8).map(bytes).collect::<rusqlite::Result<Vec<_>>>()?;
+    Ok(checksum("mainstay/generation/1", &fields.iter().map(Vec::as_slice).collect::<Vec<_>>()))
+}
+
+/// Whether a row with the columns of [`GENERATION`] is what was written. Format 1 wrote no checksum.
+pub(crate) fn is_sound_generation(row: &Row<'_>) -> bool {
+    match row.get_ref(8) {
+        Ok(ValueRef::Null) => true,
+        _ => row.bytes(8).ok().zip(generation_checksum(row).ok()).is_some_and(|(stored, given)| stored == given),
+    }
+}
+
+/// Gives a row the checksum of what it holds.
+fn seal(connection: &Connection, plugin: &PluginName, generation: i64) -> rusqlite::Result<()> {
+    let key = params![plugin.as_str(), generation];
+    let sql = format!("SELECT {GENERATION} FROM generations WHERE plugin = ?1 AND generation = ?2");
+    let checksum = connection.prepare_cached(&sql)?.query_row(key, generation_checksum)?;
+    connection
+        .prepare_cached("UPDATE generations SET checksum = ?3 WHERE plugin = ?1 AND generation = ?2")?
+        .execute(params![plugin.as_str(), generation, checksum])?;
     Ok(())
 }

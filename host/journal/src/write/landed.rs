@@ -4,7 +4,7 @@
 use mainstay_protocol::{Digest, Ordinal};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{Lane, sessions::Head};
+use super::{Lane, is_forgotten, sessions::Head};
 use crate::codec::{PackedId, int};
 
 /// The last record that a job appended. Its chain digest covers all records of the session up to it.
@@ -20,8 +20,9 @@ impl Mark {
         Self { ordinal: head.ordinal, chain: head.chain }
     }
 
-    /// Whether the session has that record. It need not be its last one: others may have followed in the same group.
-    pub(super) fn is_in(&self, connection: &Connection, lane: &Lane) -> rusqlite::Result<bool> {
+    /// Whether the session has that record. It need not be its last one: others may have followed in the same group. None when the
+    /// session was forgotten: that followed in the same group too, and its rows may be gone. Whoever forgot it can tell.
+    pub(super) fn is_in(&self, connection: &Connection, lane: &Lane) -> rusqlite::Result<Option<bool>> {
         let sql = "SELECT r.chain = ?4 FROM tenants t JOIN sessions s ON s.tenant = t.tenant AND s.id = ?2
              JOIN records r ON r.tenant = s.tenant AND r.session = s.session AND r.ordinal = ?3
              WHERE t.id = ?1";
@@ -31,6 +32,9 @@ impl Mark {
             .query_row(params![id.0, id.1, int(self.ordinal.0), self.chain.as_bytes()], |row| {
                 row.get::<_, Option<bool>>(0)
             });
-        Ok(found.optional()?.flatten().unwrap_or(false))
+        match found.optional()?.flatten() {
+            None if is_forgotten(connection, lane)? => Ok(None),
+            found => Ok(Some(found.unwrap_or(false))),
+        }
     }
 }

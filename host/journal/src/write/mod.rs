@@ -19,15 +19,16 @@ mod transition;
 
 use rusqlite::{Connection, ErrorCode};
 
-pub(crate) use blobs::{PIECE, piece_checksum, pieces};
-pub(crate) use forget::{Forget, Sweep, is_forgotten};
-pub(crate) use globals::SetGlobal;
-pub(crate) use host::AppendHostRecords;
+pub(crate) use blobs::{PIECE, kept_checksum, piece_checksum, pieces};
+pub(crate) use forget::{Forget, Leftovers, Sweep, is_forgotten};
+pub(crate) use globals::{SetGlobal, global_checksum};
+pub(crate) use host::{AppendHostRecords, GENERATION, is_sound_generation};
 pub(crate) use items::{Large, item_checksum};
 pub(crate) use plugin_state::value_checksum;
 pub(crate) use prepare::{Prepared, state_checksum};
 pub(crate) use queue::message_checksum;
-pub(crate) use sessions::SessionKey;
+pub(crate) use sessions::{SessionKey, session_checksum, tenant_checksum};
+pub(crate) use submissions::op_checksum;
 pub(crate) use transition::CommitTransition;
 
 use crate::{CommitError, Priority, errors::code_of, feed::Gathering};
@@ -54,8 +55,8 @@ pub(crate) trait Job: Send {
     /// Adds what `apply` appended last to what the feed tells, once that is durable.
     fn tell(&self, _feed: &mut Gathering) {}
 
-    /// What is to be done next, once this is durable. It waits its turn like any other job, and is left out when the journal closes.
-    fn follow_up(&self) -> Option<Box<dyn Job>> {
+    /// What it has to do with the rows of forgotten sessions, which the writer removes piece by piece.
+    fn leftovers(&self) -> Option<Leftovers> {
         None
     }
 

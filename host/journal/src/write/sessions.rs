@@ -8,7 +8,7 @@ use super::{
     Failure, Lane, integrity,
     prepare::{Facts, Snapshot},
 };
-use crate::codec::{Columns, PackedId, int, minute};
+use crate::codec::{Checksum, Columns, PackedId, checksum, int, minute};
 
 /// A session's numbers: the key of everything that belongs to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub(super) struct Head {
     pub(super) active_at: Timestamp,
     /// What only ever rises.
     pub(super) counts: Counts,
+    /// Accepted ops that have a row.
+    pub(super) ops: u64,
     /// Whether a turn runs.
     pub(super) in_turn: bool,
     indexed: Indexed,
@@ -65,7 +67,7 @@ struct Indexed {
 
 const FIND: &str = "
     SELECT h.tenant, h.session, h.head, h.chain, h.active_at, h.turns, h.aborted, h.accepted, h.item, h.context_epoch,
-           h.minute, h.busy, h.operating, ifnull(h.phase IN ('running', 'waiting'), 0)
+           h.minute, h.busy, h.operating, ifnull(h.phase IN ('running', 'waiting'), 0), h.ops
     FROM tenants t JOIN sessions s ON s.tenant = t.tenant AND s.id = ?2
     JOIN heads h ON h.tenant = s.tenant AND h.session = s.session
     WHERE t.id = ?1";
@@ -87,22 +89,36 @@ pub(super) fn find(connection: &Connection, lane: &Lane) -> rusqlite::Result<Opt
             },
             indexed: Indexed { minute: row.get(10)?, busy: row.get(11)?, operating: row.get(12)? },
             in_turn: row.get(13)?,
+            ops: row.number(14)?,
         })
     });
     head.optional()
 }
 
+/// Covers the name of a tenant, by its number.
+pub(crate) fn tenant_checksum(tenant: i64, id: &str) -> Checksum {
+    checksum("mainstay/tenant-name/1", &[&tenant.to_le_bytes(), id.as_bytes()])
+}
+
+/// Covers the name of a session, there or forgotten.
+pub(crate) fn session_checksum(tenant: i64, id: &str) -> Checksum {
+    checksum("mainstay/session-name/1", &[&tenant.to_le_bytes(), id.as_bytes()])
+}
+
 /// Makes a session that has no record yet, and its tenant if need be.
 pub(super) fn create(connection: &Connection, lane: &Lane, at: Timestamp) -> rusqlite::Result<Head> {
-    let mut number = connection.prepare_cached(
-        "INSERT INTO tenants (id, sessions) VALUES (?1, 1)
-         ON CONFLICT (id) DO UPDATE SET sessions = sessions + 1 RETURNING tenant, sessions",
-    )?;
-    let key =
-        number.query_row([lane.tenant.as_str()], |row| Ok(SessionKey { tenant: row.get(0)?, session: row.get(1)? }))?;
+    let key = next_number(connection, lane.tenant.as_str())?;
     connection
-        .prepare_cached("INSERT INTO sessions (tenant, id, session, created_at, labels) VALUES (?1, ?2, ?3, ?4, '{}')")?
-        .execute(params![key.tenant, PackedId(lane.session.as_str()), key.session, int(at.0)])?;
+        .prepare_cached(
+            "INSERT INTO sessions (tenant, id, session, created_at, labels, checksum) VALUES (?1, ?2, ?3, ?4, '{}', ?5)",
+        )?
+        .execute(params![
+            key.tenant,
+            PackedId(lane.session.as_str()),
+            key.session,
+            int(at.0),
+            session_checksum(key.tenant, lane.session.as_str())
+        ])?;
     connection
         .prepare_cached(
             "INSERT INTO heads (tenant, session, head, chain, active_at, minute) VALUES (?1, ?2, 0, ?3, ?4, ?5)",
@@ -115,9 +131,29 @@ pub(super) fn create(connection: &Connection, lane: &Lane, at: Timestamp) -> rus
         chain: Digest::ZERO,
         active_at: at,
         counts: Counts::default(),
+        ops: 0,
         in_turn: false,
         indexed,
     })
+}
+
+/// The number of a tenant's next session; the first one makes the tenant.
+fn next_number(connection: &Connection, tenant: &str) -> rusqlite::Result<SessionKey> {
+    let read = |row: &rusqlite::Row<'_>| Ok(SessionKey { tenant: row.get(0)?, session: row.get(1)? });
+    let known = connection
+        .prepare_cached("UPDATE tenants SET sessions = sessions + 1 WHERE id = ?1 RETURNING tenant, sessions")?
+        .query_row([tenant], read)
+        .optional()?;
+    if let Some(key) = known {
+        return Ok(key);
+    }
+    let key = connection
+        .prepare_cached("INSERT INTO tenants (id, sessions) VALUES (?1, 1) RETURNING tenant, sessions")?
+        .query_row([tenant], read)?;
+    connection
+        .prepare_cached("UPDATE tenants SET checksum = ?2 WHERE tenant = ?1")?
+        .execute(params![key.tenant, tenant_checksum(key.tenant, tenant)])?;
+    Ok(key)
 }
 
 pub(super) const LABELS_ONCE: &str = "a session's labels are set once";
@@ -162,7 +198,7 @@ pub(super) fn advance_with_state(connection: &Connection, head: &Head, snapshot:
     connection
         .prepare_cached(
             "UPDATE heads SET head = ?3, chain = ?4, active_at = ?5, phase = ?6, route = ?7, turns = ?8, aborted = ?9,
-             accepted = ?10, item = ?11, context_epoch = ?12, state = ?13, checksum = ?14
+             accepted = ?10, item = ?11, context_epoch = ?12, ops = ?13, state = ?14, checksum = ?15
              WHERE tenant = ?1 AND session = ?2",
         )?
         .execute(params![
@@ -178,6 +214,7 @@ pub(super) fn advance_with_state(connection: &Connection, head: &Head, snapshot:
             int(counts.accepted),
             int(counts.item),
             int(counts.context_epoch),
+            int(head.ops),
             snapshot.encoded,
             snapshot.checksum
         ])?;

@@ -87,7 +87,9 @@ impl Job for CommitTransition {
         blobs::keep(connection, key, &prepared.blobs)?;
         plugin_state::store(connection, key, head.ordinal, &prepared.plugin_state)?;
         let accepted = match &prepared.submission {
-            Some(submission) => Some(submissions::store(connection, key, submission, &records[submission.record])?),
+            Some(submission) => {
+                Some(submissions::store(connection, &mut head, submission, &records[submission.record])?)
+            }
             None => None,
         };
         sessions::store_facts(connection, key, &prepared.facts)?;
@@ -97,7 +99,7 @@ impl Job for CommitTransition {
     }
 
     fn landed(&self, connection: &Connection) -> rusqlite::Result<Option<bool>> {
-        self.applied.as_ref().map(|applied| applied.mark.is_in(connection, &self.prepared.lane)).transpose()
+        self.applied.as_ref().map_or(Ok(None), |applied| applied.mark.is_in(connection, &self.prepared.lane))
     }
 
     fn tell(&self, feed: &mut Gathering) {

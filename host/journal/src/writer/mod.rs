@@ -6,6 +6,7 @@ mod commit;
 mod lanes;
 mod reserve;
 mod store;
+mod sweeps;
 #[cfg(test)]
 mod tests;
 mod thread;

@@ -32,7 +32,7 @@ use crate::{
     lease,
     metrics::Counters,
     migrations,
-    write::{AppendHostRecords, CommitTransition, Failure, Job, Lane, Prepared},
+    write::{AppendHostRecords, CommitTransition, Failure, Forget, Job, Lane, Prepared},
 };
 
 /// Writes its name as a global value, and can tell whether it is there.
@@ -94,10 +94,14 @@ fn thread(folder: &Path) -> Thread {
 
 /// A transition of one record.
 fn step(state: &mut State, reply: oneshot::Sender<Result<Committed<Commit>, CommitError>>) -> Entry {
+    step_of("notes", state, reply)
+}
+
+fn step_of(session: &str, state: &mut State, reply: oneshot::Sender<Result<Committed<Commit>, CommitError>>) -> Entry {
     let expected = state.head();
     let body = RecordBody::ActivityChanged(ActivityChanged { activity: Activity::Working, details: None });
     evolve(state, &body);
-    let (tenant, session) = (TenantId::default_tenant(), SessionId::new("notes").unwrap());
+    let (tenant, session) = (TenantId::default_tenant(), SessionId::new(session).unwrap());
     let records = vec![NewRecord { at: Timestamp(1), body }];
     let transition = Transition::new(tenant, session, expected, records, state.clone());
     Entry::new(Box::new(CommitTransition::new(Prepared::new(transition).unwrap(), reply)))
@@ -157,6 +161,60 @@ fn transitions_and_records_of_the_host_know_their_own_commit_again() {
     let records = "SELECT count(*) FROM records";
     let count: i64 = thread.store.connection().unwrap().query_row(records, [], |row| row.get(0)).unwrap();
     assert_eq!(count, 3, "nothing was done twice");
+}
+
+/// A session's commit, the forgetting of that session, and what others want meanwhile.
+fn forgetting_group() -> Vec<Entry> {
+    let lane = Lane { tenant: TenantId::default_tenant(), session: SessionId::new("notes").unwrap() };
+    let body = RecordBody::ActivityChanged(ActivityChanged { activity: Activity::Idle, details: None });
+    let host = AppendHostRecords::new(vec![NewRecord { at: Timestamp(1), body }], Vec::new(), oneshot::channel().0);
+    vec![
+        step(&mut State::default(), oneshot::channel().0),
+        Entry::new(Box::new(Forget::new(lane, Timestamp(2), oneshot::channel().0))),
+        step_of("others", &mut State::default(), oneshot::channel().0),
+        Entry::new(Box::new(host.unwrap())),
+    ]
+}
+
+#[test]
+fn a_commit_whose_session_is_forgotten_in_the_same_group_leaves_the_answer_to_the_forgetting() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut thread = thread(folder.path());
+    let mut group = forgetting_group();
+    thread.transact(&mut group).unwrap();
+    let connection = thread.store.connection().unwrap();
+    let landed: Vec<_> = group.iter().map(|entry| entry.job.landed(connection).unwrap()).collect();
+    assert_eq!(landed, [None, Some(true), Some(true), Some(true)]);
+    thread.retry(&mut group, &failed(Stage::Committing, ffi::SQLITE_IOERR_FSYNC));
+    assert_eq!(outcomes(&group), vec![Some(Ok(())); 4], "its outcomes stand");
+    let records = "SELECT count(*) FROM records";
+    let count: i64 = thread.store.connection().unwrap().query_row(records, [], |row| row.get(0)).unwrap();
+    assert_eq!(count, 3, "nothing was done twice");
+}
+
+#[test]
+fn a_forgetting_that_was_rolled_back_is_done_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut thread = thread(folder.path());
+    let mut group = forgetting_group();
+    let connection = thread.store.connection().unwrap();
+    connection.execute_batch("BEGIN").unwrap();
+    for entry in &mut group {
+        entry.job.apply(connection).unwrap();
+        entry.outcome = Some(Ok(()));
+    }
+    connection.execute_batch("ROLLBACK").unwrap();
+    let landed: Vec<_> = group.iter().map(|entry| entry.job.landed(connection).unwrap()).collect();
+    assert_eq!(landed, [Some(false); 4]);
+    thread.retry(&mut group, &failed(Stage::Committing, ffi::SQLITE_IOERR_FSYNC));
+    assert_eq!(outcomes(&group), vec![Some(Ok(())); 4]);
+    let count = "SELECT (SELECT count(*) FROM records) * 10 + (SELECT count(*) FROM forgotten)";
+    let count: i64 = thread.store.connection().unwrap().query_row(count, [], |row| row.get(0)).unwrap();
+    assert_eq!(count, 31);
+    // One that was forgotten before has nothing to tell by.
+    let again = &mut forgetting_group()[1..2];
+    thread.transact(again).unwrap();
+    assert_eq!(again[0].job.landed(thread.store.connection().unwrap()).unwrap(), None);
 }
 
 #[test]

@@ -10,19 +10,21 @@ use tokio::sync::mpsc;
 use super::{
     backlog::{Backlog, Waiting},
     store::Store,
+    sweeps::Sweeps,
     transaction::Entry,
 };
 use crate::{
     CommitError, Probe,
     feed::{Gathering, Live},
     metrics::Counters,
-    write::{Job, Sweep},
+    write::Sweep,
 };
 
 pub(super) struct Thread {
     pub(super) store: Store,
     waiting: mpsc::Receiver<Waiting>,
     backlog: Backlog,
+    sweeps: Sweeps,
     largest_group: usize,
     pub(super) pace: Pace,
     feed: Option<Arc<Live>>,
@@ -58,6 +60,7 @@ impl Thread {
             store,
             waiting,
             backlog: Backlog::default(),
+            sweeps: Sweeps::default(),
             largest_group,
             pace: Pace::default(),
             feed: None,
@@ -80,29 +83,32 @@ impl Thread {
             self.drain();
             self.pace.expected = (group.len() + self.backlog.len()).min(self.largest_group);
             let news = self.gather_news(&group);
-            let done = group.iter().filter(|entry| entry.succeeded());
-            let next: Vec<_> = done.filter_map(|entry| entry.job.follow_up()).collect();
+            self.sweeps.note(&group);
             group.into_iter().for_each(|entry| self.answer(entry));
             self.publish(news);
             self.store.tend();
-            self.follow(next);
+            self.sweep();
         }
         self.store.close();
     }
 
     /// What the last host left undone comes first.
     fn resume(&mut self) {
-        let unfinished = self.store.connection().and_then(|connection| Sweep::unfinished(connection));
-        match unfinished {
-            Ok(sweep) => self.follow(sweep.map(|sweep| Box::new(sweep) as Box<dyn Job>)),
-            Err(error) => tracing::warn!(%error, "could not look for what is left of forgotten sessions"),
+        match self.store.connection().and_then(|connection| Sweep::is_needed(connection)) {
+            Ok(true) => self.sweeps.begin(),
+            Ok(false) => {}
+            Err(error) => {
+                tracing::warn!(%error, "could not look for what is left of forgotten sessions");
+                self.sweeps.put_off();
+            }
         }
+        self.sweep();
     }
 
-    /// Queues what follows from jobs that are done. A journal that closes leaves it for the next start.
-    fn follow(&mut self, jobs: impl IntoIterator<Item = Box<dyn Job>>) {
-        if !self.waiting.is_closed() {
-            jobs.into_iter().for_each(|job| self.backlog.push(Waiting { job, pass: None }));
+    /// Queues the next piece of what is left of forgotten sessions. A journal that closes leaves it for the next start.
+    fn sweep(&mut self) {
+        if !self.waiting.is_closed() && self.sweeps.take() {
+            self.backlog.push(Waiting { job: Box::new(Sweep::default()), pass: None });
         }
     }
 
@@ -129,9 +135,10 @@ impl Thread {
         }
     }
 
-    /// The backlog is bounded too: past a few groups, callers wait in the queue.
+    /// The backlog is bounded too: past a few groups, callers wait in the queue. The writer's own job takes no place from them.
     fn drain(&mut self) {
-        while self.backlog.len() < 4 * self.largest_group
+        let most = 4 * self.largest_group + usize::from(self.sweeps.is_queued());
+        while self.backlog.len() < most
             && let Ok(job) = self.waiting.try_recv()
         {
             self.backlog.push(job);

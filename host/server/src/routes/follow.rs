@@ -112,7 +112,7 @@ impl Follower {
             Begin::After(record) => record.min(head),
             Begin::Batches(batches) => host.replay_after(&session, batches).await?.min(head),
         };
-        let item = last_item(&host, &session, record).await?;
+        let item = if record == head { view.last_item } else { last_item(&host, &session, record).await? };
         let first = Some(Event::State(Box::new(view)));
         let (replayed, behind, ended) = (VecDeque::new(), record < head, false);
         Ok(Self { host, session, live, stopped, record, item, behind, replayed, first, ended, _permit: permit })

@@ -36,19 +36,6 @@ async fn sessions(journal: &SqliteJournal, ledger: &Ledger) -> Result<Vec<usize>
     Ok(found)
 }
 
-/// The steps that each session has taken, and the host's own, by states, records and items.
-pub(super) async fn histories(journal: &SqliteJournal, ledger: &Ledger) -> Result<Vec<usize>, Complaint> {
-    let (mut seqs, mut found) = (BTreeSet::new(), Vec::new());
-    for steps in &ledger.sessions {
-        let taken = history(journal, steps, &mut seqs).await?;
-        compare_queue(journal, &steps[..taken]).await?;
-        compare_plugin_state(journal, &steps[..taken]).await?;
-        found.push(taken);
-    }
-    found.push(host(journal, ledger, &mut seqs).await?);
-    Ok(found)
-}
-
 /// How often the host's value was set.
 async fn value(journal: &SqliteJournal, ledger: &Ledger) -> Result<usize, Complaint> {
     let Some(value) = journal.global(VALUE).await.map_err(unreadable)? else {

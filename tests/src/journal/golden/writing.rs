@@ -192,13 +192,14 @@ async fn write_host(journal: &SqliteJournal) {
     let first = row("0.1.0", 1_700_000_000_000, GenerationOrigin::Manifest);
     let second = row("0.2.0", 1_700_000_001_000, GenerationOrigin::Override { entry: Digest::of(b"entry") });
     let changes = [
-        ("plugin_activated", Some(GenerationChange::Activate(first))),
-        ("plugin_refused", None),
-        ("plugin_swapped", Some(GenerationChange::Activate(second))),
-        ("plugin_drained", None),
+        ("plugin_activated", first.clone(), Some(GenerationChange::Activate(first.clone()))),
+        ("plugin_refused", second.clone(), None),
+        ("plugin_swapped", second.clone(), Some(GenerationChange::Activate(second))),
+        ("plugin_drained", first, None),
     ];
-    for ((kind, change), at) in changes.into_iter().zip(1_700_000_000_000..) {
-        let records = vec![NewRecord { at: Timestamp(at), body: body(kind, json!({})) }];
+    for ((kind, row, change), at) in changes.into_iter().zip(1_700_000_000_000..) {
+        let body = body(kind, json!({"plugin": row.plugin, "sha256": row.sha256, "version": row.version}));
+        let records = vec![NewRecord { at: Timestamp(at), body }];
         journal.append_host_records(records, change.into_iter().collect()).await.unwrap();
     }
     journal.set_global("greeting".to_owned(), Some(b"hello".to_vec())).await.unwrap();
@@ -235,6 +236,7 @@ async fn write(folder: &Path) {
 async fn the_store_to_be_has_every_kind_and_is_sound() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path()).await;
+    super::is_sound(folder.path());
     let journal = super::open(folder.path());
     let mut kinds = BTreeSet::new();
     let mut sessions = vec![(host_tenant(), host_session())];

@@ -31,7 +31,7 @@ struct Both {
 }
 
 pub(super) async fn run(place: &Place, args: StatsArgs) -> Result<Exit, Failure> {
-    let (asked, tables) = (place.clone(), !args.quick);
+    let (asked, tables) = (place.clone(), args.tables);
     let stats = blocking(move || read_only(&asked)?.stats(tables).map_err(read_failure)).await?;
     let writer = match attach::running_host(&place.data_dir).await? {
         Some((client, _)) => Some(client.journal_stats().await?.writer),
