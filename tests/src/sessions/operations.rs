@@ -69,6 +69,26 @@ async fn world() -> (World, Host, Session) {
     (world, host, session)
 }
 
+/// The state remembers only the last ends; the records know of the others.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_ends_once_however_many_others_ended_since() {
+    let (_world, _host, session) = world().await;
+    let end = |command: &str| Op::EndCommand {
+        command: id(command),
+        kind: CommandKind::CompleteCheckpoint,
+        reason: Some(CommandReason::CommandFailed),
+        message: "no room".to_owned(),
+    };
+    for number in 0..20 {
+        let command = format!("command-{number}");
+        let first = send(&session, &format!("first-{number}"), end(&command)).await.expect("accepted");
+        assert!(!first.already, "{command}");
+    }
+    let again = send(&session, "again", end("command-0")).await.expect("accepted");
+    assert!(again.already);
+    assert_eq!(ends(&session.records().await).len(), 20);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_checkpoint_from_its_beginning_to_its_archive() {
     let (_world, _host, session) = world().await;
